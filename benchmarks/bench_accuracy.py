@@ -1,8 +1,8 @@
 """Accuracy near the boundary of the ball: largest relative error against mpmath.
 
-Our functions and the paper's formulas, both in float64; errors are in units of its machine epsilon. Each column is a
-position in the ball, "x at 1e-8" a point with gap 1e-8. Each entry is the maximum over d in {2, 10, 1000} and c in
-{0.3, 1, 5}; nan means that a result is not finite.
+Our functions and the paper's formulas are compared in float64; errors are in units of its machine epsilon. Each column
+is a position in the ball: "x at 1e-8" means a point with gap 1e-8. Each entry is the maximum over d in {2, 10, 1000}
+and c in {0.3, 1, 5}; nan means that a result is not finite.
 """
 
 import sys
@@ -17,7 +17,7 @@ from hyplearn import geometry, tangent
 from support import exact, naive
 from support.balls import CURVATURES, at_gap
 
-# Gap of x, gap of p, and the distance between x and p if they are close.
+# Positions: gap of x, gap of p, and the distance between x and p if they are close.
 POSITIONS = {
     "x at 1e-1": (1e-1, 0.5, None),
     "x at 1e-8": (1e-8, 0.5, None),

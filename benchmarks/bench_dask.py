@@ -1,7 +1,7 @@
 """Fits on two local Dask workers, compared with the same fits in memory; and the bytes sent in each pass.
 
-The chunks are on the workers when the time of Dask starts. It includes the reference point, the fit, the support
-vectors and the margin. Both fits use two cores.
+The chunks are already on the workers when the timing of the Dask fit starts. The times include the reference point, the
+fit, the support vectors and the margin. Both fits use two cores.
 
     python benchmarks/bench_dask.py            # 10 million rows
     python benchmarks/bench_dask.py 1000000    # fewer
@@ -26,10 +26,10 @@ PASSES = []
 
 
 class CountedPoints(DaskPoints):
-    """Points whose passes append the bytes sent to a worker, and the most that a worker returns, to ``PASSES``."""
+    """Points that append to ``PASSES``, for each pass, the bytes sent to a worker and the most bytes returned."""
 
     def fold(self, function, merge, *arguments, **options):
-        """One pass, recorded."""
+        """Run one pass and record it."""
         result = super().fold(function, merge, *arguments, **options)
         sent = len(pickle.dumps((function, merge, options.get("build"), arguments)))
         received = max(len(pickle.dumps(parts)) for parts in self.received)

@@ -1,7 +1,8 @@
 """Speed of the embeddings: trees of 100,000 nodes, and distances of 5,000 points.
 
-CPU times, because the wall clock depends on other processes. Baselines: a breadth-first search of the same tree by
-SciPy, scikit-learn's MDS of 1,000 points with the same number of steps, and one sum of the distance matrix.
+All times are CPU times, because wall-clock times depend on other processes. The baselines are a breadth-first search of
+the same tree by SciPy, scikit-learn's MDS of 1,000 points with the same number of steps, and one sum over the distance
+matrix.
 """
 
 import sys

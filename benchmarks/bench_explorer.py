@@ -2,10 +2,10 @@
 
 Run ``python benchmarks/bench_explorer.py [POINTS ...]``; it needs chromium and chromedriver. The browser renders
 without a graphics card and shows at most one frame per 16.7 ms. ``work`` is the time of the page's own computation per
-frame while things move, ``cpu`` the CPU time of the same frames, which other processes do not change, ``pause`` the
-longest step without an answer while the picture at rest is drawn (CPU time), ``between`` the time between two frames,
-``at rest`` that of the picture of all points at full density once the hand rests, ``load`` that from opening the file
-to its first picture. The ratio is the worst CPU time of a frame over 16.7 ms.
+frame while the disk moves, and ``cpu`` the CPU time of the same frames, which other processes do not affect. ``pause``
+is the longest CPU time during which the page does not respond while the final picture is drawn, ``between`` the time
+between two frames, ``at rest`` the time to draw all points at full density after the movement, and ``load`` the time
+from opening the file to its first picture. The ratio is the worst CPU time of a frame over 16.7 ms.
 """
 
 import shutil
@@ -59,7 +59,7 @@ def measure(browser, record, n, ratio):
         work, between = drag(browser)
         at_rest, load = browser.ask("rests()")[-1], browser.ask("started()")
         cpu = browser.cpu_times("drag")
-    # Frames in which only the watch ran are the shortest.
+    # The shortest frames are those in which only the frame counter ran.
     frames = np.sort(cpu["FireAnimationFrame"])[-len(work) :]
     columns = {"frames": len(work), "work_ms": np.median(work), "95_%_of_work": np.percentile(work, 95)}
     columns |= {"worst_work": max(work), "cpu_ms": np.median(frames), "worst_cpu": frames[-1]}

@@ -23,7 +23,7 @@ from hyplearn.datasets import make_ball_classification
 
 CEILING = 512 * 2**20
 WRITTEN = 1_000_000
-# Without probabilities, which need one more pass and further fits in memory.
+# Models without probabilities, which would need one more pass and further fits in memory.
 MODELS = {"PoincareSVC": PoincareSVC(calibration=None), "PoincareLogisticRegression": PoincareLogisticRegression()}
 
 
@@ -53,7 +53,7 @@ class WatchedPoints(ArrayPoints):
     seconds, folder = 0.0, None
 
     def fold(self, function, merge, *arguments, threads=1):
-        """One pass, from the disk or from the cache."""
+        """Run and time one pass, from the disk or from the page cache."""
         if self.folder is not None:
             drop_from_cache(self.folder)
         start = time.perf_counter()
@@ -79,7 +79,7 @@ def memory(name):
 
 
 def measure_fit(folder, model, cold):
-    """Fit in this process, whose address space may grow by ``CEILING``."""
+    """Fit in this process, whose address space may grow by at most ``CEILING``."""
     estimator = MODELS[model]
     small, labels, _, _ = make_ball_classification(20_000, 2, margin=0.01, random_state=0)
     few = ArrayPoints(small.astype(np.float32), (labels > 0).astype(np.int8)).limited(memory=0)

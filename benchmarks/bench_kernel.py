@@ -1,8 +1,9 @@
 """PoincareKernelClassifier with its choice of scale and C, compared with tuned classifiers of scikit-learn.
 
-Fashion-MNIST is fitted by all three: the forest is chosen among three leaf sizes by three folds, the Gaussian SVC among
-5 by 5 values by three folds on ``SVC_ROWS`` rows only, as its time grows with their square. Growth counts passes and
-peak memory above that of the points. Times are CPU times.
+All three are fitted to Fashion-MNIST. The leaf size of the forest is chosen from three values by 3-fold
+cross-validation, and the parameters of the Gaussian SVC from 5 by 5 values on ``SVC_ROWS`` rows only, because its time
+grows with their square. "growth" reports the number of passes, and the peak memory in addition to the points. Times are
+CPU times.
 
     python benchmarks/bench_kernel.py                  # clothes and growth
     python benchmarks/bench_kernel.py growth file      # file: 1e8 points on disk; ROWS= for fewer, TOL= for sooner
@@ -24,7 +25,7 @@ from timing import once, peak_memory, results
 from hyplearn import PoincareKernelClassifier, open_points
 from hyplearn.datasets import fetch_fashion_mnist
 
-# Rows of the grid search of the SVC: its time on all rows is at least in proportion.
+# Number of rows in the grid search of the SVC; its time grows at least in proportion to this number.
 SVC_ROWS = 6000
 
 
@@ -55,13 +56,13 @@ def growth(record):
 
 
 def file(record):
-    """Points from a file that is written first, in blocks."""
+    """Fit in blocks to a file of points, which is written first."""
     n, tol = int(float(os.environ.get("ROWS", 1e8))), float(os.environ.get("TOL", 1e-6))
     with tempfile.TemporaryDirectory() as folder:
         X, y = (np.lib.format.open_memmap(Path(folder, f"{name}.npy"), "w+", dtype, shape) for name, dtype, shape in (
             ("X", np.float32, (n, 2)), ("y", np.int8, (n,)),
         ))  # fmt: skip
-        block = overlapping(min(n, 10**6), 2, 10)  # a file of its copies: each pass reads and computes all of them
+        block = overlapping(min(n, 10**6), 2, 10)  # the file consists of copies of this block
         for start in range(0, n, 10**6):
             size = min(10**6, n - start)
             X[start : start + size], y[start : start + size] = block[0][:size], block[1][:size]

@@ -22,7 +22,7 @@ def points(rng, n, d, radius):
 
 
 def peak(function):
-    """MiB that a call holds at most, beyond those before it."""
+    """Peak memory of a call in MiB, above the memory in use before it."""
     tracemalloc.start()
     function()
     most = tracemalloc.get_traced_memory()[1]

@@ -1,7 +1,8 @@
 """Perceptrons: one epoch from raw points, compared with scikit-learn's Perceptron on ready-made z rows.
 
-Our times include validation and features. Both shuffle by default; scikit-learn moves single rows, hyplearn moves runs
-of 32. Second order: the time per mistake in 1,000 dimensions, compared with a symmetric rank-one update of BLAS.
+Our times include validation and features. Both libraries shuffle by default; scikit-learn moves single rows, hyplearn
+moves runs of 32 rows. For the second-order perceptron, the time per mistake in 1,000 dimensions is compared with a
+symmetric rank-one update by BLAS.
 """
 
 import warnings

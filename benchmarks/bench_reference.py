@@ -1,7 +1,7 @@
 """Strategies for the reference point p, compared with the SVM fit that follows.
 
-The paper's synthetic data (margin 0.01), and the same data with 10 % wrong labels, so that the classes overlap. "mean"
-is the Fréchet mean of all rows; "fit" is PoincareSVC with p given, at C = 1000 (C = 1 if the classes overlap).
+The data are the paper's synthetic data (margin 0.01), and the same with 10 % wrong labels, so that classes overlap.
+"mean" is the Fréchet mean of all rows; "fit" is PoincareSVC with p given, at C = 1000 (C = 1 if the classes overlap).
 
     python benchmarks/bench_reference.py            # all
     python benchmarks/bench_reference.py speed memory
@@ -23,7 +23,7 @@ from hyplearn.geometry import frechet_mean
 from hyplearn.reference import reference_point, separable
 
 warnings.simplefilter("ignore", ConvergenceWarning)
-# As in a fit: all cores for our kernels, one for BLAS.
+# Threads as in a fit: all cores for our kernels, one for BLAS.
 THREADS = threads_of(None)
 KINDS = {"separable": 0.0, "overlapping": 0.1}
 
@@ -55,7 +55,7 @@ def speed(record):
 
 
 def memory(record):
-    """Peak memory of "boundary" on 1e5 × 1000 above X, each in a separate process."""
+    """Peak memory of "boundary" on 1e5 × 1000 points in addition to X, each measured in a separate process."""
     for kind in KINDS:
         command = [sys.executable, __file__, f"memory-{kind}"]
         found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)

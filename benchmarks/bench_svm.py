@@ -3,8 +3,8 @@
 The paper's synthetic data (margin 0.01, ‖p‖ = 2R/5), C = 1000, p given. Our times include validation and features; the
 time of the baseline is the sum of the vectorised features and LinearSVC. "excess" is the relative amount by which the
 hinge objective of LinearSVC exceeds the optimum. LinearSVC with the squared hinge solves a different problem and serves
-as a baseline for speed only. "read" is the time of one BLAS product with every row. "table" has defaults instead: no p,
-C chosen, probabilities; LinearSVC solves the same problem there.
+as a baseline for speed only. "read" is the time of one BLAS product with every row. "table" uses the
+defaults instead: no p, automatic C, probabilities; there LinearSVC solves the same problem.
 
     python benchmarks/bench_svm.py            # all
     python benchmarks/bench_svm.py table fit growth memory clothes probabilities separable
@@ -63,7 +63,7 @@ def fit(record):
             times[loss], _ = once(lambda b=baseline, rows=rows, y=y: b.fit(rows, y))
             if loss == "hinge":
                 excess = hinge_objective(rows, y, baseline.coef_[0]) / model.primal_[0] - 1
-        # The hinge in many dimensions, where README.md compares the same problem; otherwise the faster of the two.
+        # The hinge in many dimensions, because README.md compares the same problem; otherwise the faster loss.
         best = times["hinge"] if d >= 100 else min(times.values(), key=lambda time: time.minimum)
         columns = {"ours": ours, "dual_gap": model.dual_gap_[0], "passes": model.n_passes_[0], "features": features}
         columns |= {"hinge": times["hinge"], "excess": excess, "squared": times["squared_hinge"]}
@@ -71,11 +71,11 @@ def fit(record):
 
 
 def table(record):
-    """Defaults from raw points, compared with scikit-learn on ready rows: cone coordinates about the same centre.
+    """Defaults from raw points, compared with scikit-learn on ready-made cone coordinates about the same centre.
 
-    Up to 100 coordinates: the default fit with its choice of C and probabilities, and a LinearSVC with that C,
-    calibrated in 5 folds. With 1000 coordinates: no probabilities, and one LinearSVC. CPU time of all threads, with one
-    of BLAS, whose threads would spin while they wait; minima of the repeats.
+    With up to 100 coordinates, the default fit with its choice of C and probabilities is compared with a LinearSVC with
+    that C, calibrated in 5 folds; with 1000 coordinates, both have no probabilities. Times are the CPU times of all
+    threads, minima of the repeats. BLAS uses one thread, because its threads would spin while they wait.
     """
     small = {"mammals": load_mammals(return_X_y=True)}
     with suppress(FileNotFoundError, OSError):
@@ -130,7 +130,7 @@ def clothes(record):
 
 
 def probabilities(record):
-    """Fit with cross-fitted probabilities (5 folds), compared with the fit alone; default reference points."""
+    """Fit with cross-fitted probabilities (5 folds), compared with a fit without; default reference points."""
     sets = {
         "two classes, 1e4 × 2": (10_000, 2),
         "two classes, 1e6 × 2": (1_000_000, 2),
@@ -163,7 +163,7 @@ def separable(record):
 
 
 def memory(record):
-    """Peak memory of a fit of 1e5 × 1000 above X, each in a separate process."""
+    """Peak memory of a fit to 1e5 × 1000 points in addition to X, each measured in a separate process."""
     for name in ("PoincareSVC", "default", "LinearSVC"):
         command = [sys.executable, __file__, f"memory-{name}"]
         found = float(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)

@@ -1,4 +1,4 @@
-"""Frame coordinates: our kernel, the vectorised NumPy formula and a copy of the array, in one run."""
+"""Time of frame coordinates: our kernel compared with the vectorised NumPy formula and with a copy of the array."""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,7 @@
 """The widest margin over all geodesic hyperplanes: passes, time and interval, compared with separable().
 
-The paper's synthetic data with margins 0.01 and 0.5, and the same with one row in a hundred moved to a gap of 1e-12.
-"separable" finds the bisector of the closest points of the hulls; "margin" is ours over the bisector's.
+The data are the paper's synthetic data with margins 0.01 and 0.5, and the same with 1 % of the rows moved to a gap of
+1e-12. "separable" finds the bisector of the closest points of the hulls; "margin" is our margin over the bisector's.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ SIZES = ((1000, 2, 9), (1_000_000, 2, 3), (100_000, 10, 3), (10_000, 100, 3), (1
 
 
 def datasets(n, d):
-    """Name, points and labels; at the rim a row may get to the other side, and with it the label of that."""
+    """Name, points and labels of each data set; a row moved to the rim gets the label of the side where it ends up."""
     for margin in (0.01, 0.5):
         X, y, p, w = make_ball_classification(n, d, margin=margin, random_state=0)
         yield f"margin {margin}", X, y

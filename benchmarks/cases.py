@@ -28,7 +28,7 @@ import hyplearn
 from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC, datasets, open_points
 from hyplearn.reference import reference_point
 
-# Rows of the call that loads libraries before memory is measured.
+# Number of rows in a first call, which loads libraries before memory is measured.
 FEW = 3000
 BLOCK = 50_000
 
@@ -64,7 +64,7 @@ class Case(NamedTuple):
 
 
 def ball(n, d, wrong=0.0):
-    """The paper's synthetic data, with a share of wrong labels."""
+    """The paper's synthetic data, with the fraction ``wrong`` of the labels flipped."""
 
     def make():
         X, y, p, _ = datasets.make_ball_classification(n, d, random_state=0)
@@ -234,12 +234,12 @@ def first_rows(data):
 def summary(result):
     """A number that is equal in both trees if they solve the same problem."""
     array = np.asarray(getattr(result, "coef_", result), dtype=float)
-    # From the smallest entry: labels -1 and 1 have the same norm whatever is predicted.
+    # The smallest entry is subtracted, because labels -1 and 1 have the same norm for all predictions.
     return float(np.linalg.norm(array - array.min()))
 
 
 class Runner:
-    """Answers requests; holds the data of one case at a time."""
+    """Handler of requests, with the data of one case at a time."""
 
     def prepare(self, case, folder):
         """Build the case and call it once."""

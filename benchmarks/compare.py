@@ -28,12 +28,12 @@ from timing import Ratio, Times, commit, results
 
 HERE = Path(__file__).resolve().parent
 AFTER = HERE.parent / "src"
-# The solvers stop at a relative gap of 1e-6, which leaves about 1e-3 in the coefficients.
+# Tolerance for equal results: the solvers stop at a relative gap of 1e-6, so coefficients may differ by about 1e-3.
 SAME = 1e-2
 
 
 class CaseError(RuntimeError):
-    """A case that fails in one of the trees."""
+    """Error of a case that fails in one of the trees."""
 
 
 class Worker:
@@ -138,7 +138,7 @@ def measure(case, memory, workers, repeats, cpu):
 
 
 def print_sorted(rows):
-    """All rows, largest ratio of minima first."""
+    """Print all rows, largest ratio of minima first."""
     print(
         f"\nLargest ratio first\n{'':>30} {'before ms':>10} {'after ms':>10} {'minima':>8} {'medians':>8} {'peak':>8}"
     )

@@ -30,7 +30,7 @@ from time import perf_counter
 from threadpoolctl import threadpool_info
 
 RESULTS = Path(__file__).parent / "results"
-# Growth of a ratio that is marked: ratios of minima vary by 2 to 3 % between runs on an idle machine.
+# Relative growth above which a ratio is marked; ratios of minima vary by 2 to 3 % between runs on an idle machine.
 TOLERANCE = 0.05
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 
@@ -96,7 +96,7 @@ def _memory(field):
 def results(name, **about):
     """Open the result file ``name``; gives ``record(table, case, **columns)``, which writes and prints a row.
 
-    A column is a :class:`Times`, a :class:`Ratio`, a number, a string or None. ``about`` are further facts of the run.
+    A column is a :class:`Times`, a :class:`Ratio`, a number, a string or None. ``about`` has further facts of the run.
     """
     path = RESULTS / f"{name}.json"
     run = {

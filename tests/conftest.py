@@ -8,18 +8,18 @@ from hypothesis import settings
 from hyplearn.estimators import validation
 from support.balls import cloud
 
-# The first call of a kernel compiles it; that is not a slow example.
+# No deadline: the first call of a kernel compiles it, which takes longer than the examples.
 settings.register_profile("default", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("default")
 
 
-# Read before any test changes the environment.
+# Value of HYPLEARN_DATA, read before any test changes the environment.
 GIVEN = os.environ.get("HYPLEARN_DATA")
 
 
 @pytest.fixture(scope="session")
 def published_data():
-    """The folder of the published embeddings: HYPLEARN_DATA, or ``shared/data`` beside the checkout."""
+    """Folder of the published embeddings: HYPLEARN_DATA, or ``shared/data`` beside the checkout."""
     folder = Path(GIVEN or Path(__file__).resolve().parents[2] / "shared" / "data")
     if not folder.is_dir():
         pytest.skip("the published embeddings were not found: set HYPLEARN_DATA to their folder")
@@ -28,14 +28,16 @@ def published_data():
 
 @pytest.fixture
 def most_outside(monkeypatch):
-    """Any number of rows is projected: scikit-learn's checks draw most of theirs outside the ball."""
+    """Allow any number of rows outside the ball, because most rows of scikit-learn's checks are outside."""
     monkeypatch.setattr(validation, "MOST_OUTSIDE", 1.0)
 
 
 @pytest.fixture
 def inside_the_ball(monkeypatch):
-    """Points that pass scikit-learn's validation, or come from a file, are scaled into the ball: its checks draw them
-    all over R^d."""
+    """Scale all points into the ball after scikit-learn's validation or after they are read from a file.
+
+    The checks of scikit-learn draw points from all of R^d.
+    """
     checked, loaded = validation.validate_data, validation._loaded
 
     def scaled(*args, **kwargs):
@@ -44,7 +46,7 @@ def inside_the_ball(monkeypatch):
         return (inside(X), *y) if y else inside(X)
 
     def inside(X):
-        with np.errstate(invalid="ignore"):  # NaN and infinity are the estimator's to refuse
+        with np.errstate(invalid="ignore"):  # the estimator rejects NaN and infinity itself
             return X / (1 + np.linalg.norm(X, axis=1, keepdims=True))
 
     monkeypatch.setattr(validation, "validate_data", scaled)

@@ -1,6 +1,7 @@
-"""Check a wheel: it contains exactly the files that the package needs, and a fit works after installation.
+"""Check that a wheel contains exactly the files that the package needs, and that a fit works after installation.
 
-``python tools/check_wheel.py dist/*.whl``; with ``--installed`` in the environment that has it.
+Run ``python tools/check_wheel.py dist/*.whl``, then ``python tools/check_wheel.py --installed`` in an environment with
+the installed wheel.
 """
 
 import sys
@@ -18,7 +19,7 @@ def contents(path: str) -> set[str]:
 
 
 def problems(path: str) -> list[str]:
-    """What is wrong with a wheel."""
+    """List the problems of a wheel."""
     found = {name for name in contents(path) if ".dist-info/" not in name}
     expected = {
         file.relative_to(SOURCE).as_posix()
@@ -34,7 +35,7 @@ def problems(path: str) -> list[str]:
 
 
 def try_installed() -> None:
-    """Fit, save, load and explore with the package that is installed here."""
+    """Fit, save, load and explore with the installed package."""
     import hyplearn
     from hyplearn.datasets import load_mammals
 
@@ -49,7 +50,7 @@ def try_installed() -> None:
 
 
 def main() -> None:
-    """Check the wheels that are named."""
+    """Check the wheels in the arguments, or the installed package."""
     if sys.argv[1:] == ["--installed"]:
         try_installed()
         return

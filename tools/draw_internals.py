@@ -1,4 +1,4 @@
-"""Draw the figures of ``docs/internals``: the road of one row, and the working sets of the hinge solver.
+"""Draw the figures of ``docs/internals``: the calls from ``fit`` to a kernel, and the working sets of the hinge solver.
 
 ``python tools/draw_internals.py`` writes ``docs/images/road.svg`` and ``docs/images/working_sets.svg``.
 """
@@ -32,7 +32,7 @@ CALLS = [
 
 
 def draw_road(path: Path) -> None:
-    """Boxes for the calls from ``fit`` to the kernel, outermost first."""
+    """Draw a box for each call from ``fit`` to the kernel, outermost first."""
     figure, axes = plt.subplots(figsize=(WIDTH, 5.2))
     for i, (name, place, purpose) in enumerate(CALLS):
         y = -i
@@ -49,7 +49,7 @@ def draw_road(path: Path) -> None:
 
 
 def record_working_sets(X: Any, y: Any, p: Any) -> tuple[list[MarginScan], list[tuple[int, float, int]], Any]:
-    """Scans of a fit over all rows, and passes, gaps and sizes of its working sets."""
+    """Margin scans of a fit over all rows, and passes, gaps and sizes of its working sets."""
     scans, steps, solve = [], [], hinge._solve
 
     def solved(seen: MarginScan, *arguments: Any) -> Any:
@@ -73,7 +73,7 @@ def record_working_sets(X: Any, y: Any, p: Any) -> tuple[list[MarginScan], list[
 
 
 def draw_working_sets(path: Path) -> None:
-    """Left: margins of all rows at the last scan, and the fate of each. Right: gap and size of the working sets."""
+    """Draw margins of all rows at the last scan, by treatment (left), and gaps and sizes of working sets (right)."""
     X, y, p, _ = make_ball_classification(200_000, 2, margin=0.0, random_state=0)
     wrong = np.random.default_rng(0).uniform(size=len(y)) < 0.03
     y = np.where(wrong, -y, y)

@@ -1,6 +1,6 @@
 """Draw the effect of the parameters of a Poincaré map, for docs/images/map_parameters.png: python tools/draw_map.py.
 
-scanpy's simulated lineage (krumsiek11), one row for each parameter, the defaults in the middle column.
+The data are scanpy's simulated lineage (krumsiek11). Each row varies one parameter; the defaults are in the middle.
 """
 
 import warnings
@@ -36,7 +36,7 @@ def main():
     for (name, values), row in zip(SHOWN.items(), axes, strict=True):
         for value, ax in zip(values, row, strict=True):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of copies and of parts that are joined
+                warnings.simplefilter("ignore")  # about copies and joined parts of the graph
                 points = PoincareMap(random_state=0, **{name: value}).fit_transform(X)
             draw_rim(ax, 1.0)
             for label, colour in colours.items():

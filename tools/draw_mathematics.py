@@ -22,20 +22,20 @@ INK, FIRST, SECOND = "#222222", *palette.LIGHT[:2]
 
 
 def circle(centre, radius):
-    """Points at a hyperbolic distance from a centre."""
+    """Points of the hyperbolic circle with the given centre and radius."""
     angle = np.linspace(0, 2 * np.pi, 400)
     ring = np.tanh(radius / 2) * np.column_stack([np.cos(angle), np.sin(angle)])
     return translate(ring, np.asarray(centre))
 
 
 def segment(a, b, ax, **style):
-    """The geodesic between two points."""
+    """Draw the geodesic between two points."""
     path = np.array([geodesic(np.asarray(a), np.asarray(b), t) for t in np.linspace(0, 1, 200)])
     ax.plot(*path.T, **style)
 
 
 def draw_ball():
-    """Circles of one radius and a triangle on the left; the points of a tree on the right."""
+    """Draw circles of equal radius and a triangle (left), and a tree (right)."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 4.2), layout="constrained")
     draw_rim(left, 1.0)
     for centre in ([0, 0], [0.6, 0], [0.8, 0.35], [-0.85, 0.3], [0.93, -0.2], [-0.3, 0.88]):
@@ -52,7 +52,7 @@ def draw_ball():
 
 
 def branch(ax, point, angle, width, depth, length=1.3):
-    """A node with three children farther from the centre, down to depth 4."""
+    """Draw a node and its three children farther from the centre, recursively down to depth 4."""
     ax.plot(*point, "o", color=FIRST, markersize=4 - 0.6 * depth)
     if depth == 4:
         return
@@ -65,7 +65,7 @@ def branch(ax, point, angle, width, depth, length=1.3):
 
 
 def draw_boundaries():
-    """One panel for each kind: regions on its two sides."""
+    """Draw one panel for each kind of boundary, with the regions on its two sides."""
     side = np.linspace(-1, 1, 801)
     grid = np.stack(np.meshgrid(side, side), axis=-1)
     inside = np.sum(grid**2, axis=-1) < 1 - 1e-9

@@ -1,4 +1,4 @@
-"""Draw the pictures of the tutorials, as their own code draws them: python tools/draw_tutorials.py.
+"""Draw the pictures of the tutorials by running the code of their pages: python tools/draw_tutorials.py.
 
 Writes ``docs/images/NAME.png`` for each page ``docs/NAME.md`` that is a notebook and shows that picture.
 """
@@ -15,7 +15,7 @@ RUNNER = DOCS / "extensions" / "notebooks.py"
 
 
 def last_figure(page):
-    """PNG of the last figure of a page, run from top to bottom; None if it draws none."""
+    """Run the code of a page; returns its last figure as PNG, or None if there is none."""
     with TemporaryDirectory() as folder:
         target = Path(folder) / "page.ipynb"
         subprocess.run([sys.executable, RUNNER, page, target], check=True)
@@ -25,7 +25,7 @@ def last_figure(page):
 
 
 def main():
-    """Draw them all."""
+    """Draw the pictures of all tutorials."""
     for page in sorted(DOCS.glob("*.md")):
         if "```{notebook}\n" in page.read_text(encoding="utf-8"):
             picture = last_figure(page)

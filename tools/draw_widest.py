@@ -22,26 +22,26 @@ X = np.array(
     [[-0.62, 0.3], [-0.3, 0.66], [-0.55, 0.6], [-0.78, -0.1], [0.28, 0.06], [0.05, -0.62], [0.6, 0.1], [0.45, -0.55]]
 )
 y = np.array([0, 0, 0, 0, 1, 1, 1, 1])
-# Points of a circle.
+# Number of points of a circle.
 POINTS = 91
 
 
 def circle(centre: Any, radius: float) -> Any:
-    """Points at a hyperbolic distance from a centre, all around."""
+    """Points of the hyperbolic circle with the given centre and radius."""
     angles = np.linspace(0, 2 * np.pi, POINTS)
     around = np.tanh(radius / 2) * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     return translate(around, centre)
 
 
 def hull(points: Any) -> Any:
-    """The boundary of the hull of some points, side by side."""
+    """Boundary of the convex hull of points, one geodesic side after the other."""
     corners = points[quickhull(points)]
     pairs = zip(corners, np.roll(corners, -1, axis=0), strict=True)
     return np.concatenate([geodesic(a, b, np.linspace(0, 1, 2 + int(30 * np.linalg.norm(b - a)))) for a, b in pairs])
 
 
 def equidistant(w: Any, p: Any, margin: float) -> Any:
-    """Points at a signed distance from the hyperplane H(w, p), along it."""
+    """Points of the curve at a signed distance from the hyperplane H(w, p)."""
     line = hyperplane_points(w, p, n_points=91)[1:-1]
     steps = np.gradient(line, axis=0)
     normals = np.stack([-steps[:, 1], steps[:, 0]], axis=1)
@@ -50,20 +50,20 @@ def equidistant(w: Any, p: Any, margin: float) -> Any:
 
 
 def prepare(axes: Any) -> None:
-    """The rim of the disk, and nothing else."""
+    """Draw the rim of the disk and remove everything else from the axes."""
     axes.add_patch(plt.Circle((0, 0), 1, facecolor="none", edgecolor=INK, linewidth=1))
     axes.set(xlim=(-1.02, 1.02), ylim=(-1.02, 1.02), aspect="equal")
     axes.axis("off")
 
 
 def draw_points(axes: Any) -> None:
-    """The rows of both classes."""
+    """Draw the rows of both classes."""
     for label, colour in COLOURS.items():
         axes.plot(*X[y == label].T, "o", color=colour, markersize=5, zorder=3)
 
 
 def draw_margins(axes: Any) -> None:
-    """The bisector of the closest points of the hulls and the widest hyperplane, each with its margin on both sides."""
+    """Draw the bisector of the closest points of the hulls, and the widest hyperplane, with margins on both sides."""
     prepare(axes)
     bisector, found = separable(X, y), widest_margin(X, y)
     for label, colour in COLOURS.items():
@@ -81,7 +81,7 @@ def draw_margins(axes: Any) -> None:
 
 
 def draw_balls(axes: Any) -> None:
-    """Balls of the widest margin about all rows, their hulls, and the contact point with the points that prove it."""
+    """Draw the balls of the widest margin around all rows, their hulls, and the contact point with its certificate."""
     prepare(axes)
     found = widest_margin(X, y)
     w, p = found.hyperplane

@@ -1,4 +1,4 @@
-"""Print constraints for pip that hold every dependency of hyplearn to the lowest version that pyproject.toml allows.
+"""Print constraints for pip that pin every dependency of hyplearn to the lowest version that pyproject.toml allows.
 
 ``python tools/lowest.py > lowest.txt; pip install -c lowest.txt '.[plots,parquet,cli]'``
 """
@@ -11,7 +11,7 @@ EXTRAS = ("plots", "parquet", "cli", "hdf5", "onnx")
 
 
 def lowest(requirement: str) -> str:
-    """A requirement such as ``numpy>=1.26`` as ``numpy==1.26.*``."""
+    """Convert a requirement such as ``numpy>=1.26`` to ``numpy==1.26.*``."""
     found = re.fullmatch(r"([\w.-]+)(?:\[[\w,]+\])?>=([\d.]+)", requirement)
     if found is None:
         raise SystemExit(f"{requirement!r} has no lower bound.\nWrite it as name>=version.")

@@ -5,17 +5,18 @@ Run from the root of the checkout, with the nouns of WordNet 3.0 (Debian: ``apt-
     python tools/make_mammals.py /usr/share/wordnet/data.noun src/hyplearn/datasets/data/mammals.csv
 
 The tree
-    Everything below the synset "mammal, mammalian" by hyponym pointers. Instances (Secretariat, Lucy) are left out. A
-    synset met twice keeps the parent of the first visit, breadth first, so its path to the root is a shortest one. That
-    concerns one synset: the elephant is a pachyderm first and a proboscidean second. Rows are in the order of the
-    visit; a parent comes before its children.
+    All synsets that can be reached from "mammal, mammalian" by hyponym pointers. Instances (Secretariat, Lucy) are left
+    out. A synset with two parents keeps the parent of the first visit, breadth first, so its path to the root is a
+    shortest one. This concerns one synset: the elephant is a pachyderm first and a proboscidean second. Rows are in the
+    order of the visit; a parent comes before its children.
 
 The names
-    The first lemma of each synset. Where a lemma repeats, its second bearer is called "pony 2", its third "pony 3".
+    The first lemma of each synset. If several synsets have the same lemma, the second is called "pony 2", the third
+    "pony 3".
 
 The labels
-    A synset belongs to the order (or what WordNet has in its place) that it is, or is below of. WordNet files the
-    pinnipeds under aquatic mammals, not under carnivores; they stay there. Only orders of more than 20 synsets have a
+    A synset belongs to the order (or WordNet's equivalent of an order) that it is, or that is above it. WordNet puts
+    the pinnipeds under aquatic mammals, not under carnivores; this is kept. Only orders of more than 20 synsets have a
     name; "other" holds the 58 synsets above the orders (mammal, placental, ungulate), beside them (livestock,
     yearling) and in small orders (elephants, sea cows, monotremes).
 
@@ -26,7 +27,7 @@ The points
     subtrees never meet, and no two edges cross.
 
 The bytes
-    The layout rounds what mathematical libraries disagree in. The same file comes out everywhere.
+    The layout rounds away the digits in which mathematical libraries differ, so the file is the same on all machines.
 """
 
 import csv
@@ -71,7 +72,7 @@ def read_synsets(path: Path) -> dict[str, Synset]:
 
 
 def parse_synset(record: list[str]) -> Synset:
-    """Take the fields ``offset file type n (lemma id)*n m (symbol offset type source)*m`` apart; n is hexadecimal."""
+    """Parse the fields ``offset file type n (lemma id)*n m (symbol offset type source)*m``; n is hexadecimal."""
     end = 4 + 2 * int(record[3], 16)
     lemmas = [lemma.replace("_", " ") for lemma in record[4:end:2]]
     symbols, targets = record[end + 1 :: 4], record[end + 2 :: 4]

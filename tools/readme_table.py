@@ -2,7 +2,7 @@
 
     python tools/readme_table.py
 
-``python experiments comparison --full`` makes the file of results.
+``python experiments comparison --full`` writes the file of results.
 """
 
 import csv

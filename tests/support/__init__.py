@@ -1,1 +1,1 @@
-"""What tests share: naive twins typed from the paper, mpmath truth, fixtures, stored files."""
+"""Code shared by the tests: naive versions of the paper's formulas, exact values by mpmath, data and stored files."""

@@ -1,4 +1,4 @@
-"""Points of the ball for the tests: by seed, and as hypothesis strategies."""
+"""Random points of the ball for the tests, and hypothesis strategies for them."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -7,7 +7,7 @@ CURVATURES = (0.3, 1.0, 5.0)
 
 
 def at_gap(rng, d, gap, c):
-    """A random point whose gap 1 - c‖x‖² is the given one, up to rounding."""
+    """Random point with the given gap 1 - c‖x‖², up to rounding."""
     direction = rng.standard_normal(d)
     return direction / np.linalg.norm(direction) * np.sqrt((1 - gap) / c)
 
@@ -19,7 +19,7 @@ def cloud(rng, n, d, c, smallest_gap=0.1):
 
 @st.composite
 def points(draw, d=2, c=1.0, smallest_gap=1e-3):
-    """One point, its gap log-uniform between ``smallest_gap`` and 1, or the origin."""
+    """Strategy for a point whose gap is log-uniform between ``smallest_gap`` and 1, or the origin."""
     if draw(st.integers(0, 19)) == 0:
         return np.zeros(d)
     gap = 10 ** draw(st.floats(np.log10(smallest_gap), 0))
@@ -27,7 +27,7 @@ def points(draw, d=2, c=1.0, smallest_gap=1e-3):
 
 
 def vectors(d=2, size=1.0):
-    """A nonzero vector of random direction and of length up to ``size``."""
+    """Strategy for a nonzero vector with a random direction and a length up to ``size``."""
 
     def build(seed, length):
         direction = np.random.default_rng(seed).standard_normal(d)

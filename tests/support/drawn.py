@@ -1,15 +1,15 @@
-"""What axes show, by the names in the legend."""
+"""Read back the contents of axes, by the labels in the legend."""
 
 import numpy as np
 
 
 def lines(ax, label):
-    """Vertices of the lines of that label."""
+    """Vertices of each line with the given label."""
     return [line.get_xydata() for line in ax.lines if line.get_label() == label]
 
 
 def markers(ax, label):
-    """Positions of the markers of that label."""
+    """Positions of the markers with the given label."""
     return next(np.asarray(c.get_offsets()) for c in ax.collections if c.get_label() == label)
 
 
@@ -19,5 +19,5 @@ def legend(ax):
 
 
 def unnamed_lines(ax):
-    """Vertices of the lines without a label: the rim first."""
+    """Vertices of each line without a label, the rim first."""
     return [line.get_xydata() for line in ax.lines if line.get_label().startswith("_")]

@@ -1,7 +1,7 @@
-"""The paper's formulas in mpmath at 90 digits: the truth that floating point is held to.
+"""The paper's formulas in mpmath at 90 digits, as exact values for the tests of floating-point code.
 
-Typed from the paper (Möbius addition, geodesics, exponential and logarithmic maps, both hyperplane distances, the
-weight η), for any c > 0. Inputs are exact: every float is taken as the rational number that it is.
+The formulas (Möbius addition, geodesics, exponential and logarithmic maps, both hyperplane distances, the weight η) are
+those of the paper, for any c > 0. Inputs are exact: a float stands for its exact rational value.
 """
 
 from collections.abc import Sequence
@@ -117,7 +117,7 @@ def signed_distance(x: Vector, w: Vector, p: Vector, c: mpf) -> mpf:
 
 
 def relative_error(computed: object, exact: mpf | Vector) -> float:
-    """``‖computed - exact‖ / ‖exact‖`` (absolute where the exact value is 0)."""
+    """``‖computed - exact‖ / ‖exact‖`` (absolute if the exact value is 0)."""
     exact = exact if isinstance(exact, list) else [exact]
     difference = add(vector(np.atleast_1d(np.asarray(computed))), minus(exact))
     size = norm(exact)

@@ -1,4 +1,4 @@
-"""Pages of the explorer in a real browser, seen and touched as a person would."""
+"""Open pages of the explorer in a real browser, and use them as a person would."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ PATIENCE = 20
 
 
 class Browser:
-    """Chromium without a window. Places are pixels of the stage, the square with the disk, from its upper left."""
+    """Headless Chromium. Places are in pixels from the upper left corner of the stage, the square with the disk."""
 
     def __init__(self, *, traced=False):
         from selenium import webdriver
@@ -28,7 +28,7 @@ class Browser:
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         if traced:
             options.add_experimental_option("perfLoggingPrefs", {"traceCategories": "devtools.timeline"})
-        # A page draws everything at once after each action, but for those who measure it.
+        # Whether pages draw everything at once after each action; tests that measure the drawing switch this off.
         self.hurries = not traced
         self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
 
@@ -36,7 +36,7 @@ class Browser:
         self.driver.quit()
 
     def forget(self):
-        """Empty the logs of earlier pages."""
+        """Clear the logs of earlier pages."""
         self.driver.get("about:blank")
         self.complaints(), self.requests()
 
@@ -44,7 +44,7 @@ class Browser:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self):
-        """Addresses beyond this machine's files that pages have asked for."""
+        """Addresses that pages have requested, except files on this machine."""
         sent = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         urls = [one["params"]["request"]["url"] for one in sent if one["method"] == "Network.requestWillBeSent"]
         return [url for url in urls if not url.startswith(("file:", "data:", "blob:", "about:"))]
@@ -52,7 +52,7 @@ class Browser:
     def cpu_times(self, mark):
         """CPU milliseconds of the main thread in each event after ``console.timeStamp(mark)``, by kind of event.
 
-        Leaves the page, which ends its trace.
+        Leaves the page to end its trace.
         """
         self.driver.get("about:blank")
         sent = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
@@ -80,11 +80,11 @@ class Browser:
         return self.driver.execute_script(script, *arguments)
 
     def ask(self, expression):
-        """What the page's handle says."""
+        """Value of an expression on the page's handle ``hyplearnExplorer``."""
         return self.run(f"return hyplearnExplorer.{expression}")
 
     def map(self, function, points):
-        """A function of the handle, called with the coordinates of every point."""
+        """Call a function of the handle with the coordinates of each point; returns all results."""
         points = np.asarray(points).tolist()
         return self.run(f"return arguments[0].map((x) => hyplearnExplorer.{function}(...x))", points)
 
@@ -96,12 +96,12 @@ class Browser:
             time.sleep(0.02)
 
     def next_frames(self):
-        """Wait for two frames, in which the browser tells a page of its new size and scheme, and until it rests."""
+        """Wait two frames, until the page knows its new size and colour scheme, and until nothing is left to draw."""
         self.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         self.rest()
 
     def screen(self, points):
-        """Where points of the data are on the stage."""
+        """Places of data points on the stage."""
         return np.array(self.run("return arguments[0].map(hyplearnExplorer.screen)", np.asarray(points).tolist()))
 
     def text(self, name):
@@ -116,7 +116,7 @@ class Browser:
         return self.run("return !document.getElementById(arguments[0]).closest('[hidden]')", name)
 
     def pixels(self, places, layer="pixels", first=""):
-        """Red, green, blue and alpha at places of the stage, perhaps after a statement in the same moment."""
+        """Red, green, blue and alpha at places of the stage; the statement ``first`` runs just before."""
         script = """
             const [places, id] = arguments;
             const canvas = document.getElementById(id);
@@ -132,7 +132,7 @@ class Browser:
         return np.array(self.run(first + script, np.asarray(places).tolist(), layer))
 
     def _chain(self, duration=0):
-        """Actions to come; each move takes so many milliseconds."""
+        """New chain of actions, in which each move takes ``duration`` milliseconds."""
         from selenium.webdriver.common.action_chains import ActionChains
 
         return ActionChains(self.driver, duration=duration)
@@ -148,7 +148,7 @@ class Browser:
         self.rest()
 
     def drag(self, start, *ends, duration=0, key=None):
-        """Press at a place and move on, perhaps with a key held."""
+        """Press at a place and move to others, optionally with a key held down."""
         if key is not None:
             self._chain().key_down(key).perform()
         chain = self._chain(duration)
@@ -167,7 +167,7 @@ class Browser:
         self.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
     def tap(self, place):
-        """Touch a place with a finger for a moment."""
+        """Tap a place with a finger."""
         self._touch("touchStart", [place])
         self._touch("touchEnd", [])
         self.rest()
@@ -201,7 +201,7 @@ class Browser:
         self.rest()
 
     def downloads(self, folder):
-        """Keep what pages save in a folder."""
+        """Set the folder for files that pages save."""
         settings = {"behavior": "allow", "downloadPath": str(folder)}
         self.driver.execute_cdp_cmd("Browser.setDownloadBehavior", settings)
 
@@ -221,7 +221,7 @@ class Browser:
 
 
 def decoded(array):
-    """A typed array of the scene."""
+    """Decode a typed array of the scene."""
     kinds = {
         "Float64Array": "<f8",
         "Float32Array": "<f4",
@@ -233,14 +233,14 @@ def decoded(array):
 
 
 def scene_of(page):
-    """The scene that a page holds."""
+    """Scene of a page."""
     text = page.html
     start = text.index('id="scene">') + len('id="scene">')
     return json.loads(text[start : text.index("</script>", start)])
 
 
 def model_of(page):
-    """What the only model of a page says."""
+    """Description of the only model in a page."""
     (found,) = scene_of(page)["models"]
     return found
 
@@ -250,7 +250,7 @@ def rgb(colour):
 
 
 def waited(path):
-    """A file that is about to come."""
+    """Wait until a file exists; returns its path."""
     until = time.monotonic() + PATIENCE
     while not path.exists():
         assert time.monotonic() < until, f"{path.name} did not come"

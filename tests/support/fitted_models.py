@@ -1,4 +1,4 @@
-"""Estimators of every class that a model file holds, fitted to a few points."""
+"""Fitted estimators of every class that can be stored in a model file."""
 
 import warnings
 from functools import cache
@@ -29,7 +29,7 @@ NAMES = np.array(["ash", "birch", "cedar"])
 
 
 def ball(n=60, classes=3, seed=0):
-    """Overlapping classes of the disk, by number."""
+    """Overlapping classes of the disk, with integers as labels."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % classes
     corners = np.array([[1.0, 0.0], [-0.5, 0.9], [-0.5, -0.9]])
@@ -37,7 +37,7 @@ def ball(n=60, classes=3, seed=0):
 
 
 def estimators():
-    """Every class, not fitted, with few passes."""
+    """Unfitted classifiers of every class, with few passes."""
     return [
         PoincareSVC(folds=2),
         PoincareSVC("boundary", folds=2),
@@ -68,7 +68,7 @@ def quietly_fitted(estimator, X, y):
 
 
 def embedders():
-    """Every class of embedders, fitted to what it takes."""
+    """Fitted embedders of every class."""
     X, _ = ball(20)
     return [
         TreeEmbedding().fit("((ash,birch)leafy,cedar)tree;"),
@@ -81,7 +81,7 @@ def embedders():
 
 
 def images(n=24, classes=3):
-    """Bright corners of small pictures, by class."""
+    """Small images in which each class has a different bright corner."""
     rng = np.random.default_rng(0)
     y = np.arange(n) % classes
     X = rng.integers(0, 50, (n, 8, 9), dtype=np.uint8)
@@ -92,7 +92,7 @@ def images(n=24, classes=3):
 
 @cache
 def networks():
-    """Encoders and heads, rows and images, with and without held-out rows; none where there is no torch."""
+    """Fitted networks with all encoders and heads, for rows and images; an empty list if torch is not installed."""
     if not HAS_TORCH:
         return []
     quick = {"epochs": 2, "batch_size": 8}
@@ -107,14 +107,14 @@ def networks():
 
 
 def rows_like_those_of(network, n):
-    """Zeros in the shape of the rows of a network's fit; of images without channels it was given none."""
+    """Zeros in the shape of a network's training rows; images may have been given without a channel axis."""
     shape = network.input_shape_
     return np.zeros((n, *(shape if network.n_features_in_ == shape[0] else shape[1:])), dtype=np.float32)
 
 
 @cache
 def fitted():
-    """All of them, of three classes and of two, and streams in their middle; made once, to be changed by nobody."""
+    """All fitted models, of three and of two classes, some after one ``partial_fit``; cached, so do not modify them."""
     found = []
     for classes in (3, 2):
         X, y = ball(classes=classes)

@@ -1,4 +1,4 @@
-"""Fuzzing with a time budget: model files, files and stores of points, labels, pages; in processes with little memory.
+"""Fuzz model files, files and stores of points, labels and pages for a limited time, in processes with little memory.
 
 ``python tests/support/fuzz.py --minutes 10`` runs all groups in turn, prints the counts of outcomes, and leaves inputs
 that failed in ``out/fuzz``; move those into ``tests/corpus``, which every test run replays.
@@ -19,20 +19,20 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS)]
 CORPUS, FAILURES = TESTS / "corpus", TESTS.parent / "out" / "fuzz"
-# Inputs of one process, its seconds and its bytes of address space: a bomb must not get further.
+# Number of inputs per process, and its limits in seconds and bytes of address space, which stop decompression bombs.
 BATCH, SECONDS, MEMORY = 500, 300, 6 * 2**30
 REFUSED = (ValueError, OSError, ImportError)
 
 
 def models(seed):
-    """A mutated model file loads as a model that works, or is refused."""
+    """Check that a mutated model file either loads as a working model or is rejected."""
     from support.mutations import run
 
     return {result: n for (_, result), n in run(1, first=seed).items()}
 
 
 def points(seed):
-    """A mutated file of points is read, or refused by an error that says why."""
+    """Check that a mutated file of points is either read or rejected with a clear error."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
@@ -42,7 +42,7 @@ def points(seed):
 
 
 def hdf5(seed):
-    """A mutated HDF5 file is read, or refused by an error that says why, or HDF5's own library does not end on it."""
+    """Check that a mutated HDF5 file is read or rejected with a clear error, unless HDF5's own library hangs on it."""
     import numpy as np
 
     with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +108,7 @@ def mutated_points(rng, folder, formats=FORMATS):
 
 
 def stores(seed):
-    """HDF5, AnnData or zarr with a wrong value is read, or refused by an error that says why."""
+    """Check that HDF5, AnnData or zarr data with a wrong value are either read or rejected with a clear error."""
     import numpy as np
 
     from support.hostile_stores import write_store
@@ -119,7 +119,7 @@ def stores(seed):
 
 
 def read_points(path):
-    """The outcome of reading a file: what came of it, or the class of a clear error."""
+    """Outcome of reading a file: what was read, or the class of a clear error."""
     from hyplearn.datasets import load_points
 
     try:
@@ -131,7 +131,7 @@ def read_points(path):
 
 
 def labels(seed):
-    """Random labels are told apart as by Python's own equality, or refused."""
+    """Check that random labels are distinguished as by Python's equality, or rejected."""
     import numpy as np
 
     from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC
@@ -151,7 +151,7 @@ def labels(seed):
 
 
 def pages(seed):
-    """A page of hostile names shows them as text, without an error in the browser."""
+    """Check that a page shows hostile names as text, without an error in the browser."""
     import numpy as np
 
     from support.hostile_pages import check_page
@@ -169,7 +169,7 @@ FEWER = {"pages": 50, "hdf5": 200}
 
 
 def child(group, first):
-    """Run a batch, and print the counts of outcomes, or the number of the input that failed."""
+    """Run a batch and print the counts of outcomes, or the number of the failed input."""
     import resource
 
     if group not in UNLIMITED:
@@ -215,7 +215,7 @@ def main():
 
 
 def run_child(group, first):
-    """The outcome of a batch; a crash or a process that hangs is a failure too."""
+    """Outcome of a batch; a crash or a hanging process is a failure too."""
     command = [sys.executable, __file__, "--child", group, str(first)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=os.environ, check=False)
@@ -226,7 +226,7 @@ def run_child(group, first):
 
 
 def keep(group, found, folder=FAILURES):
-    """Write the input of a failure where a person finds it."""
+    """Write the input of a failure to the folder of failures."""
     import numpy as np
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Pages whose names are hostile text, opened and touched in a real browser: text stays text."""
+"""Check in a real browser that a page with hostile names shows them as plain text."""
 
 import atexit
 from functools import cache
@@ -22,7 +22,7 @@ def hostile_text(rng):
 
 
 def check_page(rng, folder):
-    """Open a page of hostile names, point at some points and search; raise if a script ran or the page complained."""
+    """Open a page of hostile names, hover over points and search; raise if a script ran or the page logged an error."""
     classes = sorted({hostile_text(rng) for _ in range(3)} | {"plain", "other"})
     y = np.array([classes[k] for k in np.arange(30) % len(classes)], dtype=object)
     angles = 2 * np.pi * (np.arange(30) % len(classes)) / len(classes)

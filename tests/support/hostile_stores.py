@@ -1,4 +1,4 @@
-"""HDF5, AnnData and zarr made wrong by values: lying shapes, bombs, odd types, cut chunks, links to nowhere."""
+"""Faulty HDF5, AnnData and zarr data: wrong shapes, decompression bombs, odd types, cut chunks, broken links."""
 
 import json
 import zlib
@@ -8,12 +8,12 @@ import numpy as np
 
 from support.mutations import HOSTILE, NUMBERS
 
-# Numbers of a chunk of a bomb, and how many of its kind: 5 GiB of zeros in about 5 MB.
+# Size of a chunk of a bomb in numbers, and number of chunks: 5 GiB of zeros in about 5 MB.
 BOMB_CHUNK, BOMB_CHUNKS = 2**23, 80
 
 
 def write_store(rng, folder):
-    """A file or folder of any kind with one fault, and the name of the fault."""
+    """Write a file or folder of a random kind with one fault; returns its path and the name of the fault."""
     is_zarr, annotated = rng.integers(2) == 0, rng.integers(3) == 0
     faults = dict(FAULTS) | (OF_ZARR if is_zarr else OF_HDF5) | (OF_ANNOTATIONS if annotated else {})
     fault = str(rng.choice(sorted(faults)))
@@ -29,7 +29,7 @@ def write_store(rng, folder):
 
 
 class Store:
-    """The root group of either kind, with one way to write arrays."""
+    """Root group of an HDF5 file or zarr store, with one interface to write arrays."""
 
     def __init__(self, path, is_zarr):
         self.path, self.is_zarr = path, is_zarr
@@ -63,7 +63,7 @@ class Store:
             del self.root[name]
 
     def unwritten(self, name, shape, chunks, dtype="f8"):
-        """An array of which no chunk is stored."""
+        """New array without any stored chunk."""
         self.drop(name)
         if self.is_zarr:
             return self.root.create_array(name, shape=shape, chunks=chunks, dtype=dtype)
@@ -92,14 +92,14 @@ def lying_shape(rng, store, name, label):
 
 
 def bomb(rng, store, name, label):
-    """Chunks of zeros, each written as the same few bytes."""
+    """Replace an array by a bomb: chunks of zeros that are all stored as the same few bytes."""
     array = store.unwritten(name, (BOMB_CHUNKS * BOMB_CHUNK // 2, 2), (BOMB_CHUNK // 2, 2))
     if not store.is_zarr:
         for k in range(BOMB_CHUNKS):
             array.id.write_direct_chunk((k * BOMB_CHUNK // 2, 0), zeros_compressed())
         return
     folder = store.path / name
-    array[:2] = 0.5  # makes the first chunk, which stands for all
+    array[:2] = 0.5  # writes the first chunk, which is then copied
     chunk = (folder / "c" / "0" / "0").read_bytes()
     for k in range(1, BOMB_CHUNKS):
         (folder / "c" / str(k)).mkdir()
@@ -160,7 +160,7 @@ def link(rng, store, name, label):
 
 
 def wrong_chunk(rng, store, name, label):
-    """A chunk that holds other bytes than its filters can read."""
+    """Write chunks with bytes that their filters cannot decode."""
     array = store.unwritten(name, (12, 2), (6, 2))
     for row in (0, 6):
         packed = [zlib.compress(bytes(8 * int(rng.choice([0, 1, 12, 10**6])))), rng.bytes(50), b"\0"]
@@ -168,7 +168,7 @@ def wrong_chunk(rng, store, name, label):
 
 
 def nothing(rng, store, name, label):
-    """The file itself is changed once it is closed."""
+    """Leave the store unchanged; the fault is made in the closed file."""
 
 
 OF_HDF5 = {"link": link, "chunk": wrong_chunk, "cut": nothing}
@@ -180,7 +180,7 @@ def cut_file(rng, path):
 
 
 def bytes_of_zarr(rng, store, name, label):
-    """Some file of the store is cut, emptied, removed or overwritten."""
+    """Cut, empty, remove or overwrite a random file of the store."""
     files = sorted(path for path in store.path.rglob("*") if path.is_file())
     path = files[rng.integers(len(files))]
     data = path.read_bytes()
@@ -192,7 +192,7 @@ def bytes_of_zarr(rng, store, name, label):
 
 
 def metadata(rng, store, name, label):
-    """One value in the description of an array is a hostile one."""
+    """Replace one value in the metadata of an array by a hostile one."""
     path = store.path / str(rng.choice([name, label, "."])) / "zarr.json"
     description = json.loads(path.read_text())
     place = description

@@ -1,7 +1,7 @@
-"""Hard problems for the SVM, and fitted models judged in extended precision.
+"""Hard problems for the SVM, and checks of fitted models in extended precision.
 
-Points are taken as the rational numbers that they are; rows, P, D and the proof that a hard margin has no solution are
-computed from them in mpmath at 90 digits.
+A float stands for its exact rational value; rows, P, D and the proof that a hard margin has no solution are computed
+from the points in mpmath at 90 digits.
 """
 
 import warnings
@@ -32,14 +32,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is wrong with a fitted model, if anything; and its status."""
+    """Status of a fitted model, and its fault if there is one."""
 
     status: str
     faults: tuple[str, ...]
 
 
 def hard_problem(seed: int) -> Problem:
-    """A small problem with rows of very different lengths, costs and weights."""
+    """Small random problem with rows of very different lengths, costs and weights."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(4, 31)), int(rng.integers(1, 11))
     kind = rng.choice(["rim", "both", "near", "mixed", "alternate"])
@@ -88,7 +88,7 @@ def exact_gaps(X):
 
 
 def judge(problem: Problem) -> Judgement:
-    """Fit the model and compare its status, its certificate and that of ``verify`` with the exact ones."""
+    """Fit the model and compare its status, its certificate and the result of ``verify`` with the exact values."""
     model = PoincareSVC(**problem.parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -140,7 +140,7 @@ def exact_rows(problem: Problem, p):
 
 
 def exact_gap(model: PoincareSVC, problem: Problem):
-    """``(P - D) / max(1, P)``; infinite where α leaves its box. A hard margin is judged at w over its least margin."""
+    """``(P - D) / max(1, P)``, infinite if α leaves its box. For a hard margin, w is divided by its least margin."""
     rows, costs, kept = exact_rows(problem, model.reference_[0])
     alpha = dict(zip(model.support_.tolist(), model.dual_coef_[0].tolist(), strict=True))
     signed = [mpf(alpha.pop(i, 0.0)) * (1 if problem.y[i] else -1) for i in kept]
@@ -165,7 +165,7 @@ def exact_gap(model: PoincareSVC, problem: Problem):
 
 
 def infeasibility_is_proven(problem: Problem) -> bool:
-    """Whether α ≥ 0 of the solver is within reach of one with ``Σ α u = 0`` exactly (Gordan's theorem).
+    """Whether the solver's α ≥ 0 is close to one that satisfies ``Σ α u = 0`` exactly (Gordan's theorem).
 
     With unit rows and ``B`` the rows ``α u``, ``Bᵀ y = -v`` makes ``α (1 + y)`` such a combination; it is positive if
     all y > -1.

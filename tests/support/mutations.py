@@ -1,6 +1,6 @@
-"""Model files made wrong in every way that we could think of, each by its number; and what may come of them.
+"""Numbered mutations of model files, and checks of what happens when they are loaded.
 
-Run as a script, ``python tests/mutations.py 100000`` counts what becomes of so many.
+``python tests/support/mutations.py 100000`` runs that number of mutations and counts the outcomes.
 """
 
 import copy
@@ -38,7 +38,7 @@ DTYPES = ["<f8", "<i8", "<u8", "<f4", "<i4", "|b1", "|u1", "<f2", "|S8", "|O", "
 
 
 def summed(body):
-    """The bytes with their right checksum."""
+    """The bytes followed by their correct checksum."""
     return body + hashlib.sha256(body).digest()
 
 
@@ -87,7 +87,7 @@ def prefix_changed(rng, data, other):
 
 
 def entries(node, path=()):
-    """All places of a JSON value."""
+    """All entries of a JSON value, at any depth."""
     yield path
     children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     for key, child in children:
@@ -95,7 +95,7 @@ def entries(node, path=()):
 
 
 def header_edited(rng, data, other):
-    """Up to three values replaced, removed, renamed, or taken from another file, and all sums mended."""
+    """Replace, remove or rename up to three values, or take them from another file, and correct all checksums."""
     header, arrays = opened(data)
     foreign = opened(other)[0]
     for _ in range(rng.integers(1, 4)):
@@ -123,7 +123,7 @@ def header_edited(rng, data, other):
 
 
 def value_replaced(rng, data, other):
-    """One parameter or attribute replaced by a value that others have, and all sums mended."""
+    """Replace one parameter or attribute by a value of another one, and correct all checksums."""
     header, arrays = opened(data)
     part = header[str(rng.choice(["parameters", "attributes"]))]
     values = [*HOSTILE, *opened(other)[0]["parameters"].values()]
@@ -132,7 +132,7 @@ def value_replaced(rng, data, other):
 
 
 def header_text_edited(rng, data, other):
-    """Characters of the JSON itself changed, and all sums mended."""
+    """Change some characters of the JSON text, and correct all checksums."""
     header, arrays = opened(data)
     text = bytearray(json.dumps(header).encode())
     for place in rng.integers(len(text), size=rng.integers(1, 5)):
@@ -141,7 +141,7 @@ def header_text_edited(rng, data, other):
 
 
 def array_edited(rng, data, other):
-    """One number of the arrays replaced, and all sums mended."""
+    """Replace one number in the arrays, and correct all checksums."""
     header, arrays = opened(data)
     changed = bytearray(arrays)
     if len(changed) >= 8:
@@ -152,7 +152,7 @@ def array_edited(rng, data, other):
 
 
 def table_edited(rng, data, other):
-    """Another shape or dtype for an array, of the same number of bytes where it can be, and all sums mended."""
+    """Change the shape or dtype of an array, with the same number of bytes if possible, and correct all checksums."""
     header, arrays = opened(data)
     table = header["arrays"]
     if table:
@@ -171,7 +171,7 @@ def table_edited(rng, data, other):
 
 
 def class_changed(rng, data, other):
-    """The attributes of one class under the name, or with the parameters, of another."""
+    """Combine the attributes of one class with the name or the parameters of another."""
     header, arrays = opened(data)
     foreign = opened(other)[0]
     for key in ("class", "parameters", "attributes", "certificate", "arrays"):
@@ -185,7 +185,7 @@ MENDED = [header_edited, value_replaced, header_text_edited, array_edited, table
 
 
 def mutation(files, number):
-    """Mutation of a number: its kind, and bytes. Half of the raw ones have their checksum mended."""
+    """Kind and bytes of the mutation with the given number. Half of the raw mutations get a correct checksum."""
     rng = np.random.default_rng(number)
     data, other = files[rng.integers(len(files))], files[rng.integers(len(files))]
     kinds = RAW if rng.integers(3) == 0 else MENDED
@@ -197,7 +197,7 @@ def mutation(files, number):
 
 
 def check_usable(model):
-    """A loaded model works, and its file loads to the same again."""
+    """Check that a loaded model works, and that it is the same after saving and loading again."""
     data = to_bytes(model)
     again = hyplearn.persistence.files.from_bytes(data)
     assert to_bytes(again) == data
@@ -205,7 +205,7 @@ def check_usable(model):
     if isinstance(model, BallNet):
         check_network(model)
         return
-    # An ExpMap has no numbers that tell how many features there can be.
+    # The arrays of an ExpMap do not determine the number of features.
     if not hasattr(model, "n_features_in_") or model.n_features_in_ > 10**4:
         return
     X = np.zeros((2, model.n_features_in_))
@@ -229,7 +229,7 @@ def check_usable(model):
 
 
 def check_network(model):
-    """A network runs, or is refused by an error that speaks of rows which its numbers take too far."""
+    """Check that a network runs, or raises an error about rows that its weights map too far out."""
     if not hasattr(model, "weights_") or math.prod(model.input_shape_) > 10**6:
         return
     X = rows_like_those_of(model, 2)
@@ -253,12 +253,12 @@ def check_transform(model, X):
         assert model.transform(X).shape == (2, columns)
     except ValueError as error:
         refusal = str(error)
-    # A map of other parameters than it was made with may have cells too far apart for them.
+    # With parameters other than those of its fit, the cells of a map may be too far apart.
     assert not refusal or "so far along the graph" in refusal, refusal
 
 
 def go_on(model, X):
-    """A stream goes on, or is refused by an error that speaks of a parameter."""
+    """Check that ``partial_fit`` continues, or raises an error about a parameter."""
     refusal = ""
     try:
         model.partial_fit(X, model.classes_[[0, 1]])
@@ -305,7 +305,7 @@ def run(count, first=0):
 if __name__ == "__main__":
     import resource
 
-    # A load that takes much memory ends in MemoryError, which is no refusal.
+    # A load that takes too much memory ends in a MemoryError, which does not count as a rejection.
     resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30))
     outcomes = run(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
     for (kind, result), times in sorted(outcomes.items()):

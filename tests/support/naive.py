@@ -1,4 +1,4 @@
-"""Plain NumPy twins of every kernel, typed from the paper for c > 0: short, slow near the rim, easy to believe."""
+"""Plain NumPy versions of every kernel, copied from the paper's formulas for c > 0: short, slow and easy to verify."""
 
 import numpy as np
 
@@ -82,7 +82,7 @@ def centred_sum(X, q, p):
 
 
 def perceptron(Z, y):
-    """The paper's update rule, one pass: w and the number of updates."""
+    """One pass of the paper's update rule; returns w and the number of updates."""
     w, updates = np.zeros(Z.shape[1]), 0
     for z, label in zip(Z, y, strict=True):
         if label * (w @ z) <= 0:
@@ -91,7 +91,7 @@ def perceptron(Z, y):
 
 
 def second_order_perceptron(Z, y, a, *, current_row_inside=True):
-    """The paper's Algorithm 1, one pass: its final weights and the rows it mistook; a = 0 takes the pseudo-inverse."""
+    """One pass of the paper's Algorithm 1; returns the weights and the mistaken rows. a = 0 uses the pseudo-inverse."""
     d = Z.shape[1]
     xi, X = np.zeros(d), np.zeros((d, 0))
 
@@ -103,7 +103,7 @@ def second_order_perceptron(Z, y, a, *, current_row_inside=True):
     for t, (z, label) in enumerate(zip(Z, y, strict=True)):
         S = np.column_stack([X, z])
         margin = (inverse(S if current_row_inside else X) @ xi) @ z
-        # What is 0 in exact arithmetic comes out as rounding.
+        # Values that are 0 in exact arithmetic are rounding errors here.
         margin = 0.0 if abs(margin) < 1e-10 else margin
         if np.sign(margin) != label:
             xi, X = xi + label * z, S
@@ -112,7 +112,7 @@ def second_order_perceptron(Z, y, a, *, current_row_inside=True):
 
 
 def svm_primal(U, C, w, problem):
-    """P(w) of the hinge, of the squared hinge, or of the hard margin (infinite where a margin is below 1)."""
+    """P(w) of the hinge, of the squared hinge, or of the hard margin (infinite if a margin is below 1)."""
     slack = np.maximum(0, 1 - U @ w)
     if problem == "hard":
         return 0.5 * w @ w if np.all(slack[C > 0] < 1e-9) else np.inf
@@ -120,21 +120,21 @@ def svm_primal(U, C, w, problem):
 
 
 def svm_dual(U, C, alpha, problem):
-    """D(α); α = 0 costs nothing, whatever C."""
+    """D(α); rows with α = 0 contribute nothing for any C."""
     v, used = alpha @ U, alpha > 0
     penalty = np.sum(alpha[used] ** 2 / (4 * C[used])) if problem == "squared_hinge" else 0.0
     return alpha.sum() - 0.5 * v @ v - penalty
 
 
 def sides(U, C, w, below, above):
-    """Which rows are gathered, and which are clamped: those below the margin that are not gathered."""
+    """Masks of the rows that are gathered, and of those that are clamped: below the margin and not gathered."""
     g, length = U @ w - 1, norm(U)
     paid, near = C > 0, np.abs(g) <= np.where(g < 0, below, above) * length
     return paid & near, paid & ~near & (g < 0)
 
 
 def platt_loss(sigmoid, scores, positive, weights):
-    """The negative log-likelihood of Lin, Lin and Weng (2007), with Platt's targets and weights as copies."""
+    """Negative log-likelihood of Lin, Lin and Weng (2007), with Platt's targets; weights count as copies of rows."""
     a, b = sigmoid
     W_positive, W_negative = weights[positive].sum(), weights[~positive].sum()
     total = 0.0
@@ -175,7 +175,7 @@ def hyperboloid_epoch(R, y, C, firsts, batch, step, slope, u):
 
 
 def hyperboloid_perceptron(R, y, w):
-    """Weber et al.'s rule as the paper prints it, one pass; None where its normalisation does not exist."""
+    """One pass of Weber et al.'s rule as printed in the paper; None if its normalisation does not exist."""
     H = np.diag([-1.0] + [1.0] * (R.shape[1] - 1))
     for x, label in zip(R, y, strict=True):
         if -label * (w @ H @ x) <= 0:
@@ -253,12 +253,12 @@ def row_divergences(Q, D, gamma):
 
 
 def row_attractions(Q, D, gamma):
-    """What of these divergences exaggeration multiplies: Σ q (ln q + γ d)."""
+    """Part of the divergences that exaggeration multiplies: Σ q (ln q + γ d)."""
     return np.sum(Q * (np.log(Q) + gamma * D), axis=1)
 
 
 def naive_p_values(scores, held, by_class):
-    """The p-value of each new row and class, as the formula has it."""
+    """The p-value of each new row and class, by the formula."""
     n, K = scores[0].shape
     p, by_class = np.empty((n, K)), np.broadcast_to(by_class, K)
     for x in range(n):
@@ -273,7 +273,7 @@ def naive_p_values(scores, held, by_class):
 
 
 def naive_distance_p_values(X, rows, codes, weights, c, by_class, nearest=5):
-    """Full conformal prediction: the new row joins class k, then all rows are scored anew."""
+    """p-values of full conformal prediction: the new row is added to class k, then all rows are scored again."""
     p = np.empty((len(X), codes.max() + 1))
     by_class = np.broadcast_to(by_class, p.shape[1])
     for x, new in enumerate(X):

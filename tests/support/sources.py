@@ -10,7 +10,7 @@ from support import stored
 
 
 def in_blocks(X, y=None, weights=None, *, rows=None):
-    """Arrays as a source that is never held in memory, in blocks of some rows."""
+    """Source of arrays that is read in blocks of ``rows`` rows and never held in memory."""
     points = ArrayPoints(X, y, weights)
     points.in_memory = False
     return points.limited(block_rows=rows, memory=0)
@@ -29,7 +29,7 @@ class Blocks:
 
 
 def arguments(kind, folder, X, y, weights=None, rows=37):
-    """Arguments of ``fit`` that bring the points as a source of some kind, read in blocks of some rows."""
+    """Arguments of ``fit`` that pass the points as a source of the given kind, in blocks of ``rows`` rows."""
     if kind == "array":
         return X, y, weights
     if kind == "frame":

@@ -1,4 +1,4 @@
-"""The same labelled points in every format; ``limits`` are block_rows and memory of the source."""
+"""Store the same labelled points in every format; ``limits`` are block_rows and memory of the source."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from hyplearn import open_points
 
 
 def assert_same(a, b):
-    """The same values in dicts of dicts, as they come back from a file."""
+    """Check that nested dicts have the same values, as they are after reading a file."""
     if isinstance(a, dict):
         assert set(a) == set(b)
         for name in a:
@@ -18,7 +18,7 @@ def assert_same(a, b):
 
 
 def parquet(folder, X, y, **limits):
-    """Three files of several groups of rows, with checksums."""
+    """Write three Parquet files with several row groups each, and checksums."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -74,7 +74,7 @@ def blocks(folder, X, y, **limits):
 
 
 def written(kind, folder, X, y, weights=None):
-    """The path of a new file of some kind that holds the points, and the names that ``open_points`` needs."""
+    """Write the points to a new file; returns its path and the names that ``open_points`` needs."""
     columns, names = {"X": X, "y": y}, {}
     if weights is not None:
         columns["mass"], names["weight"] = weights, "mass"
@@ -108,7 +108,7 @@ FORMATS = {one.__name__: one for one in (parquet, npy, npz, packed, csv, hdf5, z
 
 
 def separated(n=40, dtype=np.float64, seed=0):
-    """Points of the disk in two classes, mixed."""
+    """Points of two slightly overlapping classes of the disk, in random order."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-0.6, 0.6, (n, 2)).astype(dtype)
     return X, np.where(X[:, 0] + 0.1 * rng.standard_normal(n) > 0, "blood", "nerve")

@@ -1,4 +1,4 @@
-"""Two classes of the ball, by seed."""
+"""Random points of two classes of the ball."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from hyplearn.tangent import from_frame
 
 
 def overlapping(seed=0, n=300, d=2, c=1.0):
-    """Two wrapped normals, one three times as heavy as the other, off the centre of the ball."""
+    """Two wrapped normals away from the centre of the ball; one has three times as many rows as the other."""
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(n) < 0.25, 1.0, -1.0)
     at = from_frame(rng.standard_normal(d) / np.sqrt(c * d), np.zeros(d), c=c)
@@ -22,7 +22,7 @@ def apart(seed=0, n=300, d=2):
 
 
 def nested(seed=0, n=200, c=1.0):
-    """Two classes of the disk, one around the other, off the centre: a circle separates them, no geodesic does."""
+    """Two classes of the disk, one around the other, away from the centre; a circle separates them, but no geodesic."""
     rng = np.random.default_rng(seed)
     inner = np.arange(n) % 2 == 0
     directions = rng.standard_normal((n, 2))
