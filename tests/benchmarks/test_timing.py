@@ -14,7 +14,7 @@ PATH = Path(__file__).parents[2] / "benchmarks" / "timing.py"
 def timing(tmp_path, monkeypatch):
     spec = importlib.util.spec_from_file_location("benchmark_timing", PATH)
     module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)  # dataclasses look their module up
+    monkeypatch.setitem(sys.modules, spec.name, module)  # dataclasses look up their module
     spec.loader.exec_module(module)
     module.RESULTS = tmp_path
     return module

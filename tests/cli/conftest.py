@@ -14,7 +14,7 @@ from support.fitted_models import NAMES, ball
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """The command line in a folder of its own; the result of a call."""
+    """Function that calls the command line in an empty folder and returns the result."""
     from hyplearn.cli.app import app
 
     monkeypatch.chdir(tmp_path)
@@ -37,7 +37,7 @@ X, codes = ball(60)
 
 @pytest.fixture
 def points(tmp_path):
-    """A table of three kinds of points."""
+    """CSV table of points of three kinds."""
     rows = [f"{x!r},{y!r},{kind}" for (x, y), kind in zip(X.tolist(), NAMES[codes], strict=True)]
     (tmp_path / "points.csv").write_text("\n".join(["x,y,kind", *rows]))
     return tmp_path / "points.csv"
@@ -56,7 +56,7 @@ def model_file(tmp_path, model):
 
 @pytest.fixture
 def cells(tmp_path):
-    """An AnnData file of the points, ten cells without a label."""
+    """AnnData file of the points, with ten unlabelled cells."""
     anndata = pytest.importorskip("anndata")
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""The command line as a whole: the real command, help, data sets, demo, reproduce, missing extras."""
+"""Tests of the command line as a whole: the real command, help, data sets, demo, reproduce, missing extras."""
 
 import builtins
 import json
@@ -174,7 +174,7 @@ def test_an_output_that_is_a_file_is_reported_before_the_demo_starts(run, tmp_pa
 
 
 def test_the_demo_shows_the_scores_and_writes_a_picture_and_a_page(tmp_path, capsys):
-    """With one classifier in place of five."""
+    """The demo runs with one classifier instead of five, to save time."""
     from sklearn.dummy import DummyClassifier
 
     from hyplearn.cli.builtin import demonstrate
@@ -195,7 +195,7 @@ def test_reproduce_outside_a_checkout_raises_a_clear_error(tmp_path):
 
 @pytest.fixture
 def small_checkout(tmp_path):
-    """A checkout whose experiments note that they ran."""
+    """Checkout with experiments that only record that they ran."""
     (tmp_path / "src" / "hyplearn").mkdir(parents=True)
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "__main__.py").write_text("import sys; print(sys.argv[1], file=open('ran.txt', 'a'))")

@@ -1,4 +1,4 @@
-"""``hyplearn embed``, ``classify`` and ``transfer`` of AnnData files: results in the files, whole or not at all."""
+"""``hyplearn embed``, ``classify`` and ``transfer`` on AnnData files: results are written completely or not at all."""
 
 import warnings
 

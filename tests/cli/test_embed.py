@@ -1,4 +1,4 @@
-"""``hyplearn embed``: from the files that people have to points that the other commands read."""
+"""``hyplearn embed``: common file formats become points that the other commands can read."""
 
 import numpy as np
 import pytest
@@ -98,7 +98,7 @@ def test_edges_become_points_by_shortest_paths(run, tmp_path):
     run("embed", "edges.csv", "--method", "mds", "-o", "points.npz")
     found = arrays(tmp_path / "points.npz")
     assert found["names"].tolist() == ["a", "b", "c", "d"]
-    # In the unit ball distances are those of the graph times a factor, that of the curvature found.
+    # In the unit ball, distances are those of the graph times a factor given by the estimated curvature.
     distances = pairwise_distance(found["X"])[0]
     assert np.allclose(distances / distances[1], [0, 1, 3, 4], atol=1e-2)
 
@@ -114,7 +114,7 @@ def test_features_become_a_map_with_the_root_in_the_middle(run, tmp_path):
 
 
 def test_names_are_not_labels_and_are_kept_with_the_points(run, tmp_path):
-    """From a table with names and kinds to points, a model, and predictions by name."""
+    """A table with names and kinds becomes points, a model, and predictions with the same names."""
     X, codes = ball(60)
     lines = [f"cell{k},{NAMES[code]},{x[0]},{x[1]}" for k, (x, code) in enumerate(zip(X, codes, strict=True))]
     (tmp_path / "features.csv").write_text("\n".join(["name,kind,a,b", *lines]))

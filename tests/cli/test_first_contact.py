@@ -1,4 +1,4 @@
-"""The first minute on the command line: no wait for help, advice for a shell, text that no terminal obeys."""
+"""First steps on the command line: fast help, advice that works in a shell, and output without control characters."""
 
 import importlib
 import json

@@ -172,7 +172,7 @@ def test_points_outside_the_ball_are_reported_with_row_numbers_of_the_file(run, 
     assert "coordinates 'x', 'y': 1 of 61 points lies outside" in told
     assert "row 60" in told
     warned = as_json("fit", points, "-o", "m.hyp", "--outside", "project")["warnings"]
-    # Moved onto the rim, it lies far beyond all others.
+    # This point is moved to the rim, far beyond all others.
     assert [message[:19] for message in warned] == ["1 of 61 points lies", "1 of 61 rows lies f"]
     assert "row 60 (class ash)" in warned[1]
 

@@ -1,4 +1,4 @@
-"""``hyplearn predict``, ``evaluate``, ``plot`` and ``explore``: what a model says of points."""
+"""``hyplearn predict``, ``evaluate``, ``plot`` and ``explore``: applying a model to points."""
 
 import csv
 from pathlib import Path
@@ -158,7 +158,7 @@ def test_labels_that_the_model_does_not_know_count_as_errors(run, as_json, tmp_p
 
 
 def test_calibration_error_by_hand():
-    """Bins (0.6: two rows, half right) and (0.9: two rows, all right)."""
+    """Two bins with two rows each: confidence 0.6 with half of them correct, and 0.9 with both correct."""
     confidence, right = np.array([0.6, 0.6, 0.9, 0.9]), np.array([True, False, True, True])
     assert calibration_error(confidence, right) == pytest.approx(0.5 * 0.1 + 0.5 * 0.1)
 

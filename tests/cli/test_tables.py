@@ -1,4 +1,4 @@
-"""Tables with more columns than a model needs: which it takes, which it does not use, and what it says of that."""
+"""Tables with more columns than a model needs: which columns are used or ignored, and the messages about them."""
 
 import csv
 import json
@@ -22,7 +22,7 @@ UNUSED = "coordinates are 'u', 'v'; not used: "
 
 
 def table():
-    """Two columns of text, and coordinates that are neither first nor alone."""
+    """Table with two text columns, and coordinate columns in between other columns."""
     names = [f"plant {k}" for k in range(60)]
     return pd.DataFrame(
         {"site": "wood", "v": X[:, 1], "kind": KINDS, "age": np.arange(60), "u": X[:, 0], "name": names}
@@ -31,7 +31,7 @@ def table():
 
 @pytest.fixture(params=["csv", "tsv", "parquet"])
 def wide(request, tmp_path):
-    """The table as a file."""
+    """Path of the table as a file."""
     path = tmp_path / f"wide.{request.param}"
     if request.param == "parquet":
         table().to_parquet(path)
@@ -42,7 +42,7 @@ def wide(request, tmp_path):
 
 @pytest.fixture
 def known(run, tmp_path):
-    """A model that was fitted by the command line to the columns u and v."""
+    """Model fitted by the command line to the columns u and v."""
     pd.DataFrame({"u": X[:, 0], "v": X[:, 1], "kind": KINDS}).to_csv(tmp_path / "narrow.csv", index=False)
     run("fit", "narrow.csv", "-o", "known.hyp", "--folds", 0)
     return tmp_path / "known.hyp"

@@ -1,4 +1,4 @@
-"""``PointSource.column``: any column of a source by its name, whatever the format."""
+"""``PointSource.column`` reads any column of a source by name, in every format."""
 
 import warnings
 
@@ -71,7 +71,7 @@ def test_cells_give_columns_of_obs_and_genes(tmp_path, form, suffix):
     cells = anndata.AnnData(form(counts), obs=obs, var=var, obsm={"X_poincare": X})
     path = tmp_path / f"cells{suffix}"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # AnnData's, of the version of zarr that it writes
+        warnings.simplefilter("ignore")  # AnnData warns about the zarr version that it writes
         cells.write_h5ad(path) if suffix == ".h5ad" else cells.write_zarr(path)
     source = open_points(path)
     assert_all_there(source)

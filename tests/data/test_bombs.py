@@ -1,4 +1,4 @@
-"""Files that are small on disk and huge in memory, or that say so: refused before memory is taken."""
+"""Files that are small on disk but are, or claim to be, huge in memory are rejected before memory is allocated."""
 
 import io
 import zipfile
@@ -13,7 +13,7 @@ from hyplearn.datasets import load_points
 
 @pytest.fixture(autouse=True)
 def small_limit(monkeypatch):
-    """A megabyte in place of a gibibyte."""
+    """Reduce the limit from a gibibyte to a megabyte."""
     monkeypatch.setattr(files, "LARGEST_UNPACKED", 2**20)
 
 

@@ -1,4 +1,4 @@
-"""Passes that are written down: the same bits after any interruption, and nothing taken for what it is not."""
+"""Checkpoints of passes: identical results after any interruption, and no checkpoint is used for a different fit."""
 
 import errno
 import os
@@ -22,7 +22,7 @@ from hyplearn.files import sealed
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with points and labels, of which a fifth are wrong, that are read in ten blocks."""
+    """Folder with points and labels, a fifth of them wrong, that are read in ten blocks."""
     X, y, _, _ = make_ball_classification(3000, 2, random_state=0)
     y = np.where(np.random.default_rng(0).uniform(size=3000) < 0.2, -y, y)
     np.save(tmp_path / "X.npy", X)
@@ -36,11 +36,11 @@ def source(folder):
 
 
 class KilledError(Exception):
-    """Stands for the end of the process."""
+    """Error that simulates the end of the process."""
 
 
 def interrupted(folder, estimator, seed, most=2000):
-    """Fit with a checkpoint after every block, ended again and again after a random number of blocks."""
+    """Fit with a checkpoint after every block, repeatedly interrupted after a random number of blocks."""
     rng, path = np.random.default_rng(seed), folder / "fit.checkpoint"
     for kills in range(most):
         left = int(rng.integers(1, 15))
@@ -107,7 +107,7 @@ def test_an_interrupted_hard_margin_fit_resumes(folder):
 
 
 def half_done(folder, n_blocks=30, **options):
-    """A checkpoint of a fit that was ended after so many blocks."""
+    """Checkpoint of a fit that was interrupted after ``n_blocks`` blocks."""
     data = source(folder).checkpointed(folder / "fit.checkpoint", every=0)
 
     def count(rows, state=[0]):  # noqa: B006, one list per definition
@@ -233,7 +233,7 @@ def test_a_checkpoint_may_contain_nothing_else(tmp_path):
 
 
 def test_a_name_inside_a_registered_module_is_not_reached(tmp_path):
-    """Pickles may name attributes with dots: ``os.system`` of a module of ours."""
+    """Names in pickles may contain dots, for example ``os.system`` inside one of our modules."""
     module, name = b"hyplearn.data.checkpoint", b"os.system"
     body = b"\x80\x04" + b"".join(b"\x8c" + bytes([len(one)]) + one for one in (module, name)) + b"\x93."
     (tmp_path / "state").write_bytes(sealed(MAGIC, body))
@@ -271,7 +271,7 @@ def test_a_digest_depends_on_values_not_on_object_identity():
 
 
 def summed_twice():
-    """A function that a pass may be asked for."""
+    """Function that is used in a pass."""
 
 
 SCRIPT = """
@@ -290,7 +290,7 @@ np.save("coef.npy", PoincareSVC(calibration=None).fit(data).coef_)
 
 
 def kill_again_and_again(folder, kills):
-    """Run the fit in a process of its own, killed by SIGKILL at random moments, then to its end."""
+    """Run the fit in a separate process that is killed by SIGKILL at random moments, and finally let it finish."""
     (folder / "fit.py").write_text(textwrap.dedent(SCRIPT))
     rng, killed = np.random.default_rng(0), 0
     while killed < kills:
@@ -308,8 +308,8 @@ def kill_again_and_again(folder, kills):
 
 
 def test_a_fit_killed_by_the_system_gives_identical_results(folder):
-    """Beside a process that was left alone: kernels compiled in a process and loaded from the cache may differ."""
-    PoincareSVC(calibration=None).fit(source(folder))  # the kernels are in the cache from here on
+    """The reference is another process, because kernels compiled in a process and loaded from the cache may differ."""
+    PoincareSVC(calibration=None).fit(source(folder))  # fills the cache of compiled kernels
     assert kill_again_and_again(folder, 1) == 1
     killed = np.load(folder / "coef.npy")
     subprocess.run([sys.executable, "fit.py"], cwd=folder, check=True, stdout=subprocess.DEVNULL)

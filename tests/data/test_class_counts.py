@@ -1,4 +1,4 @@
-"""The first pass over a source against NumPy on all rows, and the rows that it rejects."""
+"""The first pass over a source, compared with NumPy on all rows, and the rows that it rejects."""
 
 import numpy as np
 import pytest

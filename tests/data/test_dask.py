@@ -1,4 +1,4 @@
-"""Fits on a cluster of two processes beside fits in memory."""
+"""Fits on a cluster of two processes, compared with fits in memory."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ from hyplearn.data.dask import DaskPoints  # noqa: E402
 
 UNEVEN = (1, 0, 257, 40, 3, 0, 299)
 FITTED = ("coef_", "reference_", "intercept_", "margin_", "primal_", "support_")
-# More rows than are brought together for the reference point.
+# More rows than the sample for the reference point.
 MANY = 10_500
 
 
@@ -59,7 +59,7 @@ def cut(array, chunks):
 
 
 def spread(client, array, size):
-    """Chunks that lie on the workers in turn, and nowhere else: neighbours never on the same one."""
+    """Dask array whose chunks are on the two workers alternately, so that neighbours are never on the same worker."""
     workers = sorted(client.nthreads())
     parts = []
     for i, start in enumerate(range(0, len(array), size)):
@@ -75,7 +75,7 @@ def assert_same(local, remote, tol=1e-10):
     for name in compared:
         expected, found = getattr(local, name), getattr(remote, name)
         assert expected.shape == found.shape, name
-        # An intercept is an entry of the same weights as the coefficients, which are rounded together.
+        # The intercept is an entry of the same weight vector as the coefficients and has the same rounding error.
         sized = local.coef_ if name == "intercept_" else expected
         # A class without a boundary has a margin of minus infinity.
         scale = max(1.0, float(np.max(np.abs(sized), initial=0.0, where=np.isfinite(sized))))
@@ -362,7 +362,7 @@ def test_merges_that_depend_on_the_order_are_distinguished():
 
 
 def rows_in(part, merge):
-    """Rows near the margin that a worker sends, or rows with a dual variable at the end."""
+    """Number of rows near the margin, or finally of rows with a dual variable, that a worker sends."""
     if merge is hinge._merged:
         return len(part[0])
     return len(part.found) if isinstance(part, MarginScan) else 0
@@ -370,7 +370,7 @@ def rows_in(part, merge):
 
 @pytest.mark.parametrize("size", [500, pytest.param(50, marks=SLOW)])
 def test_few_bytes_are_sent_for_any_number_of_chunks(client, monkeypatch, size):
-    """Per pass and worker O(d²) numbers and the rows near the margin; chunks of a worker are never neighbours."""
+    """A worker sends O(d²) numbers and the rows near the margin per pass; its chunks are never neighbours."""
     X, y = overlapping(MANY, 4)
     passes, merges, fold, gathered = [], [], DaskPoints.fold, DaskPoints._gathered
 
@@ -396,7 +396,7 @@ def test_few_bytes_are_sent_for_any_number_of_chunks(client, monkeypatch, size):
 
 
 def killing(client, monkeypatch, at, *, everyone=False):
-    """A worker dies by SIGKILL when the answers of some pass are waited for, or all do; returns what was killed."""
+    """Kill one worker, or all, by SIGKILL while the results of a pass are awaited; returns a record of it."""
     pids = client.run(os.getpid)
     killed, gathered = [], DaskPoints._gathered
 

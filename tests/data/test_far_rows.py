@@ -1,4 +1,4 @@
-"""Far rows: which rows of a class lie far beyond the others, and are left out of a fit."""
+"""Far rows, which lie far beyond the other rows of their class and are left out of a fit."""
 
 import re
 import warnings
@@ -44,7 +44,7 @@ def normals(n=300, d=2, K=3, seed=0, c=1.0):
 
 
 def with_rim_rows(rows=(5, 77), **options):
-    """The same with some rows at the last radius, and their positions."""
+    """The data of ``normals`` with some rows moved to the largest radius, and the positions of these rows."""
     X, codes = normals(**options)
     c = options.get("c", 1.0)
     for row in rows:
@@ -156,7 +156,7 @@ def test_weights_act_like_copies_and_weight_zero_like_absence():
 
 
 def far_cluster(share, n=500):
-    """Two classes; some of the second in a narrow cluster 20 units away."""
+    """Two classes, with some rows of the second in a narrow cluster 20 units away."""
     X, codes = normals(n, K=2)
     own = np.flatnonzero(codes == 1)[: round(share * np.sum(codes == 1))]
     rng = np.random.default_rng(0)
@@ -165,7 +165,7 @@ def far_cluster(share, n=500):
 
 
 def test_a_far_cluster_of_a_fifth_of_a_class_is_kept():
-    """Of all weight at most 2 % is far: the rows nearest to the fence, which then grows, are part of the data."""
+    """At most 2 % of the weight can be far: otherwise the limit grows until the nearest rows beyond it are kept."""
     X, codes, own = far_cluster(0.2)
     found = far(X, codes, K=2)
     assert set(found) <= set(own)
@@ -179,7 +179,7 @@ def test_a_far_cluster_of_a_fifth_of_a_class_is_kept():
 
 
 def test_each_class_has_its_own_distances():
-    """A rare class far from all others stays, however far it is."""
+    """A rare class is kept at any distance from the other classes."""
     X, codes = normals(400, K=2)
     rng = np.random.default_rng(2)
     rare = rng.choice(400, 5, replace=False)

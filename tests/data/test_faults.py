@@ -1,4 +1,4 @@
-"""Files that are cut, changed, damaged or removed: an error that names them, no model, and the process lives on."""
+"""Truncated, changed, damaged or removed files: the error names them, no model results, and the process continues."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ import pytest
 from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC, open_points
 from support.stored import FORMATS, hdf5, npy, npz, parquet, separated, zarr
 
-# Compressed arrays are in memory after they were opened.
+# Formats that are read during the fit; compressed arrays are loaded when they are opened.
 ON_DISK = sorted(set(FORMATS) - {"blocks", "packed"})
 NAMES = {
     "npy": "X.npy", "npz": "points.npz", "packed": "packed.npz", "csv": "points.csv", "parquet": "*.parquet",
@@ -22,7 +22,7 @@ IN_BLOCKS = {"block_rows": 8, "memory": 0}
 
 
 def largest(folder):
-    """The file, or the chunk, that holds points."""
+    """File or chunk that contains the points."""
     files = [path for path in Path(folder).rglob("*") if path.is_file()]
     chunks = [path for path in files if "/X/c/" in str(path)]
     return sorted(chunks)[-1] if chunks else max(files, key=lambda path: (path.name != "y.npy", path.stat().st_size))
@@ -99,7 +99,7 @@ def test_a_missing_zarr_chunk_is_not_read_as_zeros(tmp_path):
 
 
 def in_shards(folder, missing="", **arrays):
-    """Arrays in chunks of 6 rows, four to a shard; of one of them two chunks are missing."""
+    """Arrays in chunks of 6 rows, four chunks per shard; two chunks of one array are missing."""
     import zarr
 
     group = zarr.open_group(str(Path(folder, "points.zarr")), mode="w")

@@ -1,4 +1,4 @@
-"""How the parts of a pass become one."""
+"""Merging the results of the parts of a pass."""
 
 import time
 from typing import ClassVar
@@ -12,7 +12,7 @@ from hyplearn.data.folding import PENDING, Folding, fold_parts, joined, map_in_t
 
 
 class Joining:
-    """A merge of strings that remembers their lengths."""
+    """Merge of strings that records their lengths."""
 
     def __init__(self):
         self.lengths = []
@@ -75,7 +75,7 @@ def test_pending_items_are_not_processed_after_an_error(threads):
 
 
 class Counted(np.ndarray):
-    """An array that remembers how many bytes were taken from it at once."""
+    """Array that records the largest number of bytes taken in one slice."""
 
     taken: ClassVar = []
 
@@ -97,7 +97,7 @@ def test_arrays_are_joined_in_pieces_as_numpy_joins_them_at_once(piece):
 
 
 def test_no_copy_of_a_join_is_longer_than_a_piece():
-    """Between two pieces an interrupt is answered: 5 GB in one call of NumPy are seconds."""
+    """An interrupt is handled only between two pieces, and copying 5 GB in one NumPy call takes seconds."""
     large = np.zeros((1000, 4)).view(Counted)
     joined([large, large], piece=320)
     assert sum(Counted.taken) == 2 * large.nbytes

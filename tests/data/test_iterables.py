@@ -1,4 +1,4 @@
-"""Blocks that a user's own object gives."""
+"""Blocks from a user-defined iterable."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ X, Y = separated(20)
 
 
 class Blocks:
-    """Gives blocks anew each time, of the lengths of that time; the last lengths from then on."""
+    """Iterable of blocks with given lengths for each iteration; later iterations use the last lengths."""
 
     def __init__(self, *lengths):
         self.lengths, self.times = lengths, 0
@@ -59,7 +59,7 @@ def test_another_number_of_rows_in_a_later_pass_is_an_error(later):
 
 
 class Passes:
-    """Gives the rows of one pass after the other, in two blocks; those of the last from then on."""
+    """Iterable of two blocks with given rows for each pass; later passes use the last rows."""
 
     def __init__(self, *passes):
         self.passes, self.times = passes, 0

@@ -1,4 +1,4 @@
-"""Labels of every kind: told apart by Python's own equality in every classifier, or refused."""
+"""Labels of every kind are distinguished by Python's equality in every classifier, or rejected."""
 
 import enum
 import pathlib
@@ -114,7 +114,7 @@ FORMS = {"list": list, "tuple": tuple, "objects": objects, "series": lambda labe
 
 
 def fitted(model, y, X=None):
-    """A classifier that has learned separable points, or the error; a fit that raises anything but these fails."""
+    """Classifier fitted to separable points, or the expected error; any other exception fails the test."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -133,7 +133,7 @@ def test_labels_are_used_unchanged_or_rejected(kind, form):
         assert kind not in ALWAYS_STRINGS
         return
     assert len(model.classes_) == len(set(KINDS[kind]))
-    assert kind == "bytes" or model.score(points(), y) == 1.0  # scikit-learn's metrics take no bytes
+    assert kind == "bytes" or model.score(points(), y) == 1.0  # scikit-learn's metrics do not support bytes
     encoder = LabelEncoder().fit(y) if form in ("objects", "series") else LabelEncoder().fit(objects(labels))
     assert np.array_equal(encoder.transform(model.predict(points())), encoder.transform(objects(labels)))
 

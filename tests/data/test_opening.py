@@ -1,4 +1,4 @@
-"""Every format gives the rows that were stored, whatever the size of blocks, and models that are those of memory."""
+"""Every format returns the stored rows, for any block size, and leads to the same models as arrays in memory."""
 
 import os
 import warnings
@@ -18,7 +18,7 @@ from hyplearn import (
 from hyplearn.data.arrays import ArrayFile, ArrayPoints
 from support.stored import FORMATS, npy, parquet, separated
 
-# Nothing is read into memory at once, and blocks have 8 rows.
+# Limits with which nothing is read into memory at once, in blocks of 8 rows.
 IN_BLOCKS = {"block_rows": 8, "memory": 0}
 
 

@@ -1,4 +1,4 @@
-"""Columns of Parquet files: which are read, of which types, and what is wrong with others."""
+"""Columns of Parquet files: which are read, with which types, and the errors for the others."""
 
 import os
 import re

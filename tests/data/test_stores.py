@@ -1,4 +1,4 @@
-"""Arrays of HDF5 files and zarr stores by name, AnnData, and archives of NumPy."""
+"""Reading named arrays of HDF5 files and zarr stores, AnnData files, and NumPy archives."""
 
 import os
 
@@ -12,7 +12,7 @@ from hyplearn import PoincareLogisticRegression, open_points
 from hyplearn.datasets import load_points
 from support.stored import separated
 
-pytestmark = pytest.mark.filterwarnings("ignore:Writing zarr v2 data")  # AnnData's default, to be changed
+pytestmark = pytest.mark.filterwarnings("ignore:Writing zarr v2 data")  # AnnData's default, which will change
 X, Y = separated(12)
 COLUMNS = {
     "kind": pd.Categorical(Y),

@@ -1,4 +1,4 @@
-"""Gaps that are computed once, and stratified subsamples."""
+"""Training data: gaps are computed only once, and subsamples are stratified."""
 
 import numpy as np
 import pytest

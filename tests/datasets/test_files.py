@@ -48,7 +48,7 @@ def assert_loaded(result, X_expected, y_expected):
         np.testing.assert_array_equal(y_loaded, y_expected)
 
 
-# Every format gives back what was saved.
+# Every format returns the saved data.
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "npz"])
@@ -391,7 +391,7 @@ def test_parquet_without_pyarrow_names_the_package_to_install(tmp_path, monkeypa
         load_points(path)
 
 
-# Files that are not there, not known, not whole.
+# Missing, unknown and incomplete files.
 
 
 def test_a_missing_file_is_named(tmp_path):

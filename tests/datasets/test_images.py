@@ -11,7 +11,7 @@ RNG = np.random.default_rng(0)
 
 
 def zipped(data):
-    """The same bytes at any time of day: they are names of tests, by which workers have to agree."""
+    """Compress without a timestamp: the bytes are part of test names, which must be the same on all workers."""
     return gzip.compress(data, mtime=0)
 
 
@@ -29,7 +29,7 @@ def nothing_elsewhere(monkeypatch, tmp_path):
 
 
 def write_clothes(folder, packed=True):
-    """The four files, with few images; what they hold."""
+    """Write the four files with a few images; returns the images and labels."""
     folder.mkdir(exist_ok=True)
     held = {}
     for part, prefix, n in (("train", "train", 6), ("test", "t10k", 4)):

@@ -24,7 +24,7 @@ def distance(x, y):
 
 
 def count_edges(parents):
-    """Tree distances: a node is one edge farther than its parent from every earlier row."""
+    """Tree distances: a node is one edge farther than its parent from all earlier rows."""
     edges = np.zeros((len(parents), len(parents)))
     for row in range(1, len(parents)):
         edges[row, :row] = edges[:row, row] = edges[parents[row], :row] + 1
@@ -32,7 +32,7 @@ def count_edges(parents):
 
 
 def test_parents_form_a_tree_with_the_mammal_as_root(mammals):
-    # A parent in an earlier row excludes cycles and leads every node to row 0.
+    # If parents are in earlier rows, there are no cycles, and every path upwards ends at row 0.
     assert mammals.parents[0] == -1
     assert mammals.names[0] == "mammal"
     assert np.all(mammals.parents[1:] >= 0)
@@ -81,7 +81,7 @@ def test_no_two_edges_cross(mammals):
         return np.sign(along[..., 0] * across[..., 1] - along[..., 1] * across[..., 0])
 
     apart = side(start) * side(end) < 0
-    # Edges with a common node meet there; rounding must not decide on which side that node lies.
+    # Edges with a common node meet at it, and rounding must not decide on which side it lies.
     nodes = np.column_stack([mammals.parents[1:], np.arange(1, len(klein))])
     touching = np.any(nodes[:, None, :, None] == nodes[None, :, None, :], axis=(2, 3))
     assert not np.any(apart & apart.T & ~touching)
@@ -90,7 +90,7 @@ def test_no_two_edges_cross(mammals):
 def test_tree_distances_are_distorted_as_described(mammals):
     above = np.triu_indices(len(mammals.data), 1)
     ratios = EDGE * count_edges(mammals.parents)[above] / distance(mammals.data[above[0]], mammals.data[above[1]])
-    assert ratios.min() >= 1 - 1e-9  # a path is no shorter than the geodesic
+    assert ratios.min() >= 1 - 1e-9  # a path is at least as long as the geodesic
     assert ratios.mean() == pytest.approx(1.31, abs=0.005)
     assert ratios.max() == pytest.approx(61, abs=0.5)
 

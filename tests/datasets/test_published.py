@@ -26,7 +26,7 @@ def saved(save, *arrays, **named):
 
 @pytest.fixture
 def files():
-    """Two small files in place of the published ones."""
+    """Contents of two small files that replace the published ones."""
     return {
         EMBEDDING: saved(
             np.savez,
@@ -40,20 +40,20 @@ def files():
 
 
 def publication(files, port, timeout=30.0):
-    """The files as published by a server on this machine."""
+    """Description of the files as published at a port of this machine."""
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     return published.Publication(f"http://127.0.0.1:{port}/", hashes, timeout)
 
 
 @pytest.fixture
 def olsson(files, free_port):
-    """fetch_olsson for the small files; nothing listens where they were published."""
+    """``fetch_olsson`` for the small files, with an address at which no server listens."""
     return partial(published.fetch_embedding, "olsson", publication=publication(files, free_port))
 
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch, tmp_path):
-    """No directory, cache, proxy or network but what a test sets up itself."""
+    """Remove all directories, caches, proxies and networks, except those that a test sets up itself."""
     monkeypatch.delenv("HYPLEARN_DATA", raising=False)
     monkeypatch.setenv("HYPLEARN_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "*")
@@ -67,14 +67,14 @@ def free_port():
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves ``contents``; ``promised`` is how many bytes more than it sends it announces."""
+    """Server of ``contents``; it announces ``promised`` bytes more than it sends."""
 
     def __init__(self, contents):
         super().__init__(("127.0.0.1", 0), Handler)
         self.contents, self.promised, self.delay, self.asked = dict(contents), 0, 0.0, []
 
     def handle_error(self, *args):
-        """A client that no longer listens is what some tests are about."""
+        """Ignore clients that close the connection, which some tests do on purpose."""
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -14,7 +14,7 @@ SHAPES = [(2, 1), (50, 1), (1000, 2), (500, 10), (200, 300)]
 
 
 def signed_distance_as_printed(X, w, p):
-    """The paper's second closed form, with Möbius addition as it defines it."""
+    """The paper's second closed form, with the paper's definition of Möbius addition."""
     q = -p
     inner, square = X @ q, np.sum(X**2, axis=1)
     moved = (1 + 2 * inner + square)[:, None] * q + (1 - q @ q) * X
@@ -23,7 +23,7 @@ def signed_distance_as_printed(X, w, p):
 
 
 def radius_quantiles(X, radius):
-    """Uniform on [0, 1] if the rows are uniform in the Euclidean ball: volume grows like the d-th power."""
+    """d-th powers of the relative radii, which are uniform on [0, 1] if the rows are uniform in the Euclidean ball."""
     return (np.linalg.norm(X, axis=1) / radius) ** X.shape[1]
 
 
@@ -109,7 +109,7 @@ def test_a_generator_is_advanced_and_none_gives_a_new_seed(seed):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_margin_that_can_empty_a_class_is_rejected_whatever_the_seed(seed):
-    # On the line a boundary at 0.38 leaves the shorter side this much room.
+    # Largest distance of points on the shorter side from a boundary at 0.38, in one dimension.
     room = signed_distance([[0.95], [-0.95]], [1.0], [0.38])[0]
     with pytest.raises(ValueError, match=r"Pass a margin below 2\.86344, a smaller reference_norm, or a larger radius"):
         make_ball_classification(10, 3, margin=room * (1 + 1e-12), random_state=seed)

@@ -1,4 +1,4 @@
-"""The Web of Life, where its files are."""
+"""The Web of Life; skipped if its files are missing."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Boundaries and the hyperplanes that touch them, against zeros found by bisection on rays from the centre."""
+"""Boundaries and their tangent hyperplanes, compared with zeros found by bisection on rays from the centre."""
 
 import numpy as np
 import pytest
@@ -14,19 +14,19 @@ RADII = np.linspace(0, 12, 601)[1:]
 
 
 def log_odds(radii, slopes, u0, b):
-    """f on rays from the centre, where ⟨u, e⟩ is a slope."""
+    """Values of f on rays from the centre, for given slopes ⟨u, e⟩."""
     return u0 * np.cosh(radii) + slopes * np.sinh(radii) + b
 
 
 def value(x, u, b, centre, c):
-    """f at points, by its definition."""
+    """Values of f at points, by its definition."""
     frame = np.sqrt(c) * frame_coordinates(x, centre, c=c)
     rho = np.linalg.norm(frame, axis=-1)
     return u[0] * np.cosh(rho) + np.sinh(rho) / np.where(rho > 0, rho, 1) * (frame @ u[1:]) + b
 
 
 def zeros(u, b, ways):
-    """Frame coordinates of zeros on rays: where f changes its sign between two radii, bisected."""
+    """Frame coordinates of the zeros of f on rays, found by bisection between two radii with a change of sign."""
     slopes = ways @ u[1:]
     values = np.sign(log_odds(RADII, slopes[:, None], u[0], b))
     ray, place = np.nonzero(values[:, 1:] != values[:, :-1])
@@ -89,7 +89,7 @@ def test_a_small_intercept_moves_the_hyperplane_a_little(seed):
 
 
 def test_the_nearer_of_two_zeros_is_taken():
-    """The first on each side of the centre; two on one side; two far out."""
+    """The cases are: the first zero on each side of the centre, two zeros on one side, and two zeros far out."""
     origin = np.zeros(1)
     for u, b in (([10.0, 1.0], -12.0), ([10.0, 7.0], -7.5), ([1.0, 0.9985], -0.06)):
         _, p = touching_hyperplane(np.array(u), b, origin, c=1.0)
@@ -129,12 +129,12 @@ def test_a_boundary_through_the_centre_touches_there(direction):
     ],
 )
 def test_without_a_zero_there_is_no_hyperplane(u, b):
-    """The last two have one only beyond all points that float64 holds."""
+    """The last two cases have a zero only beyond all points that float64 can represent."""
     assert touching_hyperplane(np.array(u), b, np.zeros(2), c=1.0) is None
 
 
 def test_zeros_beyond_the_range_of_floats_do_not_exist():
-    """36 from the centre is inside towards the middle of the ball and outside away from it."""
+    """A zero at distance 36 from the centre is representable towards the middle of the ball, but not away from it."""
     centre, b = from_frame([0.0, 10.0], np.zeros(2)), float(np.sinh(36.0))
     w, p = touching_hyperplane(np.array([0.0, 0.0, 1.0]), b, centre, c=1.0)
     assert distance(centre, p) == pytest.approx(36, abs=0.1)
@@ -206,7 +206,7 @@ def test_boundaries_of_a_decision_are_computed_once():
 
 @pytest.mark.parametrize("b", [0.0, 0.4, -3.0])
 def test_margins_are_the_least_distances_of_each_side(b):
-    """Equidistants, hyperplanes and, with a large b, a sphere and an empty boundary; some points are left out."""
+    """The boundaries are equidistants, hyperplanes and, with a large b, a sphere and an empty set."""
     rng = np.random.default_rng(1)
     X = from_frame(rng.standard_normal((60, 2)), np.array([0.1, 0.2]), c=2.0)
     U = np.array([[0.3, 1.0, 0.2], [-0.1, 0.4, 0.9], [2.0, 0.5, 0.1], [0.0, 1.0, -1.0]])

@@ -51,7 +51,7 @@ def three_normals(n=600, seed=0):
 
 
 def unequal(n=600, seed=0):
-    """A narrow class beside a wide one, where no geodesic through the usual point is half-way."""
+    """A narrow class beside a wide one, for which no geodesic through the default point is half-way between them."""
     rng = np.random.default_rng(seed)
     y = rng.integers(2, size=n)
     return np.where(y[:, None], from_frame(1.5 * rng.standard_normal((n, 2)), np.array([0.6, 0.0])),
@@ -86,7 +86,7 @@ def test_without_probabilities_signed_distances_decide(classifier):
 
 
 def test_training_scores_are_calibrated_as_in_the_paper():
-    """Platt's sigmoid of ⟨f, w⟩ on the rows of training, one class against the rest, normalised."""
+    """The probabilities are normalised Platt sigmoids of ⟨f, w⟩ on the training rows, one class against the rest."""
     X, y = three_normals()
     model = PaperSVC("boundary").fit(X, y)
     chances = np.empty((len(X), 3))
@@ -117,9 +117,9 @@ def test_the_papers_protocol_gives_the_papers_accuracy(fetch, paper, published_d
     "classifier", [PoincareSVC(), PoincareSVC(C=10.0), *POINTED], ids=["svc", "svc of a given C", *POINTED_NAMES]
 )
 def test_held_out_scores_come_from_fits_without_the_row(classifier):
-    """Typed out: deal the rows of each class in the order of their values, refit through the same points.
+    """Direct computation: deal the rows of each class to folds in the order of their values, and refit.
 
-    The folds by which C is chosen are dealt by the values of C = 1, and are those of the calibration too.
+    The folds for the choice of C are dealt by the values for C = 1, and are also those of the calibration.
     """
     X, y = three_normals(150)
     model = clone(classifier).fit(X, y)
@@ -148,7 +148,7 @@ def values_of(model, X):
 
 
 def refit_values(classifier, model, X, y, held):
-    """Values of some rows from a fit to the others, of the same reference points or centre."""
+    """Values of some rows by a fit to the other rows, with the same reference points or centre."""
     if model.reference is not None:
         rest = clone(classifier).set_params(calibration=None, reference=model.reference_)
         return rest.fit(X, y, sample_weight=np.where(held, 0.0, 1.0)).distances(X[held])
@@ -198,7 +198,7 @@ def test_the_softmax_of_scores_matches_a_plain_optimiser(kind):
 
 
 def test_scale_and_sign_of_a_value_do_not_matter():
-    """A class whose own side makes it less likely is turned."""
+    """The sign is reversed for a class that is less likely on its own side."""
     rng = np.random.default_rng(0)
     codes = rng.integers(3, size=300)
     values = np.where(np.arange(3) == codes[:, None], 1.0, -1.0) + 0.8 * rng.standard_normal((300, 3))
@@ -211,7 +211,7 @@ def test_scale_and_sign_of_a_value_do_not_matter():
 
 
 def test_the_value_of_one_class_affects_the_probabilities_of_others():
-    """Two values that say nothing of their own classes, and a third that tells all three apart."""
+    """Two values carry no information about their own classes, and the third one distinguishes all three."""
     rng = np.random.default_rng(0)
     codes = rng.integers(3, size=600)
     values = rng.standard_normal((600, 3))
@@ -241,7 +241,7 @@ def test_rows_without_weight_do_not_calibrate():
 
 @pytest.mark.filterwarnings("ignore:Classes with fewer")
 def test_joint_calibration_is_more_confident_than_separate_sigmoids():
-    """Of K answers to K questions asked one by one, each is less sure than their consensus."""
+    """The K binary classifiers together determine the class with more certainty than each of them alone."""
     X, y = load_mammals(return_X_y=True)
     half = np.random.default_rng(0).permutation(len(X)) % 2 == 0
     model = PoincareSVC("means", C=1.0, loss="hinge").fit(X[half], y[half])
@@ -252,7 +252,7 @@ def test_joint_calibration_is_more_confident_than_separate_sigmoids():
 
 
 def test_sigmoids_with_a_sharpness_are_powers_scaled_to_the_sum_1():
-    """The calibration of files of version 0.1."""
+    """This calibration is used in model files of version 0.1."""
     scores = np.array([[2.0, -1.0, 0.5], [-3.0, -4.0, -2.0]])
     powers = (1 / (1 + np.exp(-scores))) ** 1.7
     found = np.exp(Calibration(np.ones(3), np.zeros(3), 1.7).log_probabilities(scores))
@@ -276,7 +276,7 @@ def calibration_error(chances, y, classes, bins=15):
 def test_held_out_scores_are_no_worse_than_those_of_training_on_the_published_splits(
     fetch, shift, published_data, monkeypatch
 ):
-    """Fashion-MNIST's test rows are harder than those of training: probabilities that fit these are too sharp."""
+    """Fashion-MNIST's test rows are harder than its training rows, so training scores give too high probabilities."""
     monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
     data = fetch()
     found = []
@@ -309,7 +309,7 @@ def test_uninformative_values_keep_the_sign_as_the_decision():
 
 
 def test_the_offset_of_two_classes_moves_the_boundary_that_everything_shows():
-    """A boundary through a given point has no intercept: its offset makes an equidistant of it."""
+    """A boundary through a given point has no intercept; the offset turns it into an equidistant."""
     X, y = unequal()
     X_new, y_new = unequal(5000, seed=1)
     p = [-0.2, 0.0]
@@ -331,7 +331,7 @@ def at_the_rim(n, seed):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @pytest.mark.usefixtures("most_outside")
 def test_probabilities_cost_little_accuracy_at_the_rim():
-    """There a perceptron's distances are 36 to either side, and say which class it is but not how surely."""
+    """At the rim a perceptron's distances are about ±36; they determine the class but not its probability."""
     X_new, y_new = at_the_rim(2000, 99)
     scores = np.array(
         [
@@ -347,7 +347,7 @@ def test_probabilities_cost_little_accuracy_at_the_rim():
 
 
 def test_held_out_scores_are_better_calibrated_than_training_scores():
-    """Few rows in many dimensions: training scores look far surer than they are."""
+    """With few rows in many dimensions, training scores are far too confident."""
     X, y, p, _ = make_ball_classification(1200, 100, margin=0.01, random_state=0)
     honest = PoincareSVC(p, C=1000, loss="hinge").fit(X[:200], y[:200])
     vain = PaperSVC(p, C=1000).fit(X[:200], y[:200])
@@ -414,7 +414,7 @@ def test_classes_with_few_rows_cause_a_warning_and_a_single_row_is_never_held_ou
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_weights_of_zero_are_named_as_such(loss):
-    """Both classes are symmetric about the origin, so no direction through it is better than another."""
+    """Both classes are symmetric about the origin, so all directions through it are equally good."""
     half = np.random.default_rng(0).uniform(-0.4, 0.4, (20, 2))
     X, y = np.concatenate([half, -half, 0.9 * half, -0.9 * half]), np.repeat(["a", "b"], 40)
     with warnings.catch_warnings(record=True) as caught:

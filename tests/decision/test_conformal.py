@@ -1,4 +1,4 @@
-"""Conformal p-values, sets and answers: naive twins, and the theorems on exchangeable scores."""
+"""Conformal p-values, sets and answers, compared with naive versions and with the theorems on exchangeable scores."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_p_values_match_the_formula(by_class, weighted):
 
 
 def test_one_fold_of_exchangeable_scores_has_the_coverage_of_the_theorem():
-    """Without ties the p-value of the own class is uniform on 1/(n+1), ..., 1, whatever the scores."""
+    """Without ties, the p-value of the true class is uniform on 1/(n+1), ..., 1 for any scores."""
     n, R = 19, 20_000
     scores = np.random.default_rng(1).standard_normal((R, n + 1))
     own = np.array([1 + np.sum(row[:-1] >= row[-1]) for row in scores]) / (n + 1)
@@ -80,7 +80,7 @@ def test_distance_p_values_match_full_conformal_prediction(c, by_class):
 @pytest.mark.parametrize("d", [2, 14])  # a tree of boxes, and a single box
 @pytest.mark.parametrize("c", [1.0, None])
 def test_distance_p_values_by_the_tree_match_all_pairs(c, d):
-    """With copies of rows, rows far out, and new rows among them and beyond."""
+    """The data have copies of rows and far rows; new rows lie among them and beyond them."""
     rng = np.random.default_rng(1)
     rows = np.concatenate([cloud(rng, 250, d, 1.0), 0.2 * cloud(rng, 50, d, 1.0)])
     rows[40:50] = rows[30:40]
@@ -92,7 +92,7 @@ def test_distance_p_values_by_the_tree_match_all_pairs(c, d):
 
 @pytest.mark.parametrize("by_class", [True, False])
 def test_distance_p_values_of_exchangeable_rows_are_uniform(by_class):
-    """In turn each of the rows is the new one: the p-values of the own class are 1/n, 2/n, ..., 1, in some order."""
+    """If each row in turn is the new one, the p-values of the true class are 1/n, 2/n, ..., 1 in some order."""
     rng = np.random.default_rng(3)
     rows, codes = cloud(rng, 24, 2, 1.0), np.zeros(24, int)
     if not by_class:
@@ -106,7 +106,7 @@ def test_distance_p_values_of_exchangeable_rows_are_uniform(by_class):
 
 
 def test_rows_that_tie_count_as_far_as_the_new_one():
-    """The fourth corner of a square is as near to the others as each of them, whatever the order of the sums."""
+    """The four corners of a square all have the same score, for any order of the sums."""
     corners = np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.1], [0.1, 0.1]])
     for i in range(4):
         rest = np.arange(4) != i

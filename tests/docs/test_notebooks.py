@@ -1,4 +1,4 @@
-"""Notebooks of the manual: their code is that of the page, and they keep what a run printed and drew."""
+"""Notebooks of the manual have the code of their pages, and contain the printed and drawn output of a run."""
 
 import ast
 import doctest

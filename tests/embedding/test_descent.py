@@ -1,4 +1,4 @@
-"""Descents on the ball."""
+"""Gradient descent on the ball."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def test_the_mean_of_points_is_found():
 
 
 def outwards(X):
-    """A function that has no least value: the farther from the origin, the less."""
+    """Function without a minimum, which decreases with the distance from the origin."""
     return float(np.sum(100 - distance(X, ORIGIN))), -X / np.linalg.norm(X, axis=1, keepdims=True)
 
 

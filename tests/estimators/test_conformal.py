@@ -1,4 +1,4 @@
-"""ConformalClassifier: the promise, measured; every kind of classifier; bad inputs."""
+"""ConformalClassifier: measured coverage, every kind of classifier, bad inputs."""
 
 import networkx as nx
 import numpy as np
@@ -58,7 +58,7 @@ def loaded(name):
 
 
 def coverages(model, X, y, repeats):
-    """Coverage of all rows, and of each class, in random splits; the share of the training rows of each class."""
+    """Coverage of all rows, and of each class, in each random split."""
     found, by_class, codes = [], [], np.unique(y, return_inverse=True)[1]
     for seed in range(repeats):
         old, new = train_test_split(np.arange(len(X)), test_size=0.3, random_state=seed)
@@ -70,7 +70,7 @@ def coverages(model, X, y, repeats):
 
 
 def attained(coverage, n):
-    """Coverage of p-values that are uniform on 1/(n+1), ..., 1: the promise, rounded up by the number of rows."""
+    """Coverage by p-values that are uniform on 1/(n+1), ..., 1: the requested coverage, rounded up."""
     return 1 - np.floor(np.round((1 - coverage) * (n + 1), 9)) / (n + 1)
 
 
@@ -78,7 +78,7 @@ def attained(coverage, n):
 @pytest.mark.parametrize("conformity", ["probability", "distance"])
 @pytest.mark.parametrize("name", ["olsson", "mammals", "digits"])
 def test_coverage_on_exchangeable_splits_is_within_two_standard_errors(name, conformity):
-    """For all rows, and for each class within what so few splits tell; the full tables are experiments/conformal.py."""
+    """Classes get a wider tolerance, because there are few splits; experiments/conformal.py makes the full tables."""
     (X, y), repeats = loaded(name), 8
     model = ConformalClassifier(softmax(), conformity=conformity, folds=4)
     found, by_class = coverages(model, X, y, repeats)

@@ -1,4 +1,4 @@
-"""Rows at the rim: one or two of them change no accuracy of a classifier with its defaults by more than a point."""
+"""One or two rows at the rim change the accuracy of a classifier with its defaults by at most one point."""
 
 import warnings
 
@@ -28,7 +28,7 @@ CLASSIFIERS = {
     "second order": PoincareSecondOrderPerceptron,
     **{f"svc, {name}": lambda name=name: PoincareSVC(name) for name in ("boundary", "means", "mean", "origin")},
 }
-# A point of accuracy, in rows of the test sets.
+# Number of test rows that make up one point of accuracy.
 MOST = {"mammals": 5, "normals": 8}
 
 
@@ -39,7 +39,7 @@ def mammals():
 
 
 def normals():
-    """Four classes that overlap."""
+    """Four overlapping classes."""
     rng = np.random.default_rng(1)
     y = rng.integers(4, size=1600)
     centres = from_frame(1.2 * np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]), np.zeros(2), c=1.0)
@@ -50,7 +50,7 @@ SETS = {"mammals": mammals, "normals": normals}
 
 
 def accuracies(model, name):
-    """Rows of the second half that are right after a fit to the first, without and with rows moved to the rim."""
+    """Numbers of correct rows in the second half after fits to the first, without and with rows moved to the rim."""
     X, y = SETS[name]()
     half = len(X) // 2
     right = []

@@ -1,4 +1,4 @@
-"""Trees of classes from every form, and what is wrong with them."""
+"""Trees of classes in every input format, and errors for invalid trees."""
 
 import networkx as nx
 import numpy as np
@@ -35,7 +35,7 @@ def test_a_class_may_be_an_ancestor_of_another():
 
 
 def test_with_several_parents_the_subtree_with_the_fewest_classes_is_taken():
-    """An ontology: T and NK are both "lymphocyte" and "cytotoxic"; B is a lymphocyte too."""
+    """In this ontology, T and NK are both "lymphocyte" and "cytotoxic", and B is a lymphocyte too."""
     parents = {
         "T": ["lymphocyte", "cytotoxic"],
         "NK": ["cytotoxic", "lymphocyte"],

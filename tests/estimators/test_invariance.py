@@ -1,4 +1,4 @@
-"""Methods that depend on hyperbolic distances alone: isometries change nothing, and curvature is a change of units."""
+"""Methods that depend only on hyperbolic distances: isometries change nothing, and curvature only changes the unit."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from support.balls import cloud, points
 KERNELS = ("laplacian", "secant", "heat")
 each = pytest.mark.parametrize("kernel", KERNELS)
 seeds, dimensions = st.integers(0, 2**32 - 1), st.sampled_from([2, 3, 7])
-# Curvatures that are powers of 4 scale coordinates exactly; the others round them.
+# Curvatures: powers of 4 scale coordinates exactly, the others with rounding errors.
 curvatures = st.sampled_from([0.01, 0.25, 0.3, 4.0, 50.0])
 
 
@@ -26,7 +26,7 @@ def labelled(seed, d, n=90, classes=3):
 
 @st.composite
 def isometries(draw):
-    """A seed, a dimension, and an isometry of its ball: a rotation or reflection, then a translation."""
+    """Strategy for a seed, a dimension, and an isometry of the ball: a rotation or reflection, then a translation."""
     seed, d = draw(seeds), draw(dimensions)
     a = draw(points(d=d, smallest_gap=0.05))
     Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))[0]
@@ -34,7 +34,7 @@ def isometries(draw):
 
 
 def models(curvature=-1.0):
-    """Classifiers with fixed parameters and with their own choice."""
+    """Classifiers with fixed parameters, and with automatically chosen ones."""
     return (
         PoincareKernelClassifier(n_components=20, tol=1e-10, curvature=curvature),
         PoincareKernelClassifier("laplacian", scale=1.5, C=3.0, n_components=20, tol=1e-10, curvature=curvature),

@@ -22,7 +22,7 @@ each = pytest.mark.parametrize("kernel", KERNELS)
 
 
 def choice_of_scale(estimator):
-    """Rows are held out by position, so that the choice of scale and C tells copies of rows from weights."""
+    """Expected failures: rows are held out by position, so scale and C depend on whether weights are copies."""
     check = "check_sample_weight_equivalence_on_dense_data"
     return {check: "rows are held out"} if estimator.scale == "auto" else {}
 
@@ -39,7 +39,7 @@ def test_scikit_learns_checks_pass_inside_the_ball(estimator, check, inside_the_
 
 
 def rings(n, classes=4, seed=0):
-    """Classes around one another, away from the centre of the ball."""
+    """Concentric classes, away from the centre of the ball."""
     rng = np.random.default_rng(seed)
     y = rng.integers(classes, size=n)
     radius, angle = np.tanh(0.35 * (y + rng.uniform(0.1, 0.9, n))), rng.uniform(0, 2 * np.pi, n)
@@ -57,13 +57,13 @@ def test_concentric_classes_are_separated():
 @each
 @pytest.mark.parametrize("classes", [2, 3])
 def test_all_rows_as_landmarks_solve_kernel_logistic_regression(kernel, classes):
-    """At its optimum scores are ``Σ α_i k(x_i, x)`` with α = C (e_y - π), where k has a constant and a linear part."""
+    """At the optimum, scores are ``Σ α_i k(x_i, x)`` with α = C (e_y - π), where k has a constant and a linear part."""
     X, y = rings(60, classes)
     model = PoincareKernelClassifier(kernel, scale=0.9, C=2.0, n_components=60, tol=1e-12).fit(X, y)
     pi, linear = model.predict_proba(X), cone_coordinates(X, frechet_mean(X))
     linear /= np.sqrt(np.mean(np.sum(linear**2, axis=1)))
     scores = (KERNELS[kernel](X, scale=0.9) + 1.0 + linear @ linear.T) @ (2.0 * (np.eye(classes)[y] - pi))
-    # Linear functions are interpolated at landmarks, up to a ridge.
+    # Linear functions are interpolated at the landmarks, up to a ridge penalty.
     assert np.allclose(softmax(scores, axis=1), pi, atol=1e-4)
     assert model.lost_trace_ < 1e-10
 
@@ -107,7 +107,7 @@ def test_weights_act_like_copies():
 
 
 def test_a_kernel_of_a_large_scale_leaves_the_linear_softmax():
-    """Rings are generalised spheres: with the kernel all but constant, linear functions tell them apart."""
+    """Rings are generalised spheres: if the kernel is almost constant, linear functions distinguish them."""
     X, y = rings(400)
     model = PoincareKernelClassifier(scale=1e5, C=1e3, n_components=100).fit(X[::2], y[::2])
     linear = PoincareLogisticRegression().fit(X[::2], y[::2])

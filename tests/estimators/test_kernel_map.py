@@ -76,7 +76,7 @@ def test_copies_of_points_are_no_landmarks_and_harmless():
 
 
 def test_close_points_lose_eigenvalues_and_give_no_nan():
-    """A smooth kernel of close points has eigenvalues below rounding, which computed are negative."""
+    """A smooth kernel of close points has eigenvalues below the rounding error, which may come out negative."""
     X = 0.01 * cloud(np.random.default_rng(0), 60, 2, 1.0)
     R = HyperbolicKernelMap("heat", scale=2.0, n_components=60).fit_transform(X)
     assert R.shape[1] < 30
@@ -97,7 +97,7 @@ def test_float32_stays_float32(X):
 
 
 def test_a_linear_classifier_of_the_rows_follows_rings():
-    """Classes around one another, which no linear boundary separates."""
+    """No linear boundary separates these concentric classes."""
     rng = np.random.default_rng(0)
     y = rng.integers(4, size=600)
     radius, angle = np.tanh(0.4 * (y + rng.uniform(0.2, 0.8, 600))), rng.uniform(0, 2 * np.pi, 600)

@@ -55,7 +55,7 @@ def test_scikit_learns_checks_pass_inside_the_ball_with_the_default(estimator, c
 
 
 def explicit_rows(X, centre, fit_intercept, c=1.0):
-    """Cone coordinates, of which the last is the column of the intercept."""
+    """Cone coordinates; the last column is that of the intercept."""
     rows = cone_coordinates(X, centre, c=c)
     return rows if fit_intercept else rows[:, :-1]
 
@@ -64,7 +64,7 @@ def explicit_rows(X, centre, fit_intercept, c=1.0):
 @pytest.mark.parametrize("curvature", [-1.0, -0.3, -4.0])
 @pytest.mark.parametrize("K", [2, 3, 5])
 def test_solution_matches_scikit_learn_on_explicit_rows(K, curvature, fit_intercept):
-    """scikit-learn's multinomial regression has the same penalty; of two classes it has the binary one, ½‖w‖²."""
+    """scikit-learn's multinomial regression has the same penalty; for two classes it uses the binary penalty ½‖w‖²."""
     X, y = three_classes(K=K, c=-curvature)
     model = PoincareLogisticRegression(C=5.0, tol=1e-12, curvature=curvature, fit_intercept=fit_intercept).fit(X, y)
     rows = explicit_rows(X, frechet_mean(X, c=-curvature), fit_intercept, -curvature)
@@ -324,7 +324,7 @@ def test_boundary_without_intercept_is_the_hyperplane_where_scores_are_equal(c, 
 @pytest.mark.parametrize("c", [1.0, 0.2, 4.0])
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_hyperplane_touches_the_boundary_at_its_point_nearest_to_the_centre(c, d):
-    """Scores are equal at p, the slope there is (ρ / sinh ρ) ‖w‖ along w, and scores keep their order nearer by."""
+    """Scores are equal at p, their slope there is (ρ / sinh ρ) ‖w‖ along w, and nearer points have one order of scores."""
     X, y = three_classes(3, d=d, K=4, c=c)
     model = PoincareLogisticRegression(curvature=-c).fit(X, y)
     centre, ways = model.reference_[0], np.random.default_rng(4).standard_normal((500, d))
@@ -392,7 +392,7 @@ def test_classes_without_a_boundary_are_reported(fit_intercept):
     ],
 )
 def test_the_likelier_of_two_classes_without_a_boundary_is_named(u, level, verdict):
-    """The second and third have a boundary beyond all points that float64 holds, the last one that is a point."""
+    """The boundary of the second and third is beyond float64's points; that of the last is a single point."""
     model = PoincareLogisticRegression("origin").fit(*three_classes())
     model.coef_[1] = model.intercept_[1] = 0.0
     model.coef_[0], model.intercept_[0] = u, level
@@ -479,7 +479,7 @@ def test_warm_start_goes_on_with_an_intercept_or_without(K):
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_uninformative_points_give_class_frequencies(fit_intercept):
-    """The cost of greatest evidence is high enough for the share, however strong the penalty of 10 would be."""
+    """The cost with the largest evidence is high enough to fit the class frequencies."""
     y = np.where(np.arange(2000) < 40, "rare", "common")
     model = PoincareLogisticRegression(fit_intercept=fit_intercept).fit(np.zeros((2000, 2)), y)
     assert model.predict_proba(np.zeros((1, 2)))[0, 1] == pytest.approx(0.02, abs=1e-3)

@@ -1,4 +1,4 @@
-"""PoincareKNeighborsClassifier: exact neighbours, and the interface of scikit-learn's."""
+"""PoincareKNeighborsClassifier: exact neighbours, and the interface of scikit-learn's KNeighborsClassifier."""
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ def test_scikit_learns_checks_pass_inside_the_ball(estimator, check, inside_the_
 
 
 def deep(seed, n, d):
-    """Points at all gaps down to 1e-15, a few of them copies."""
+    """Points with all gaps down to 1e-15, including a few copies."""
     rng = np.random.default_rng(seed)
     X = np.array([at_gap(rng, d, 10.0**-g, 1.0) for g in rng.uniform(0, 15, n)])
     X[n // 2 : n // 2 + 10] = X[:10]
@@ -34,7 +34,7 @@ def deep(seed, n, d):
 
 
 def naive_neighbors(X, Q, k, c=1.0):
-    """All distances, sorted; equal ones in the order of rows."""
+    """Neighbours by sorting all distances; ties are in the order of the rows."""
     D = pairwise_distance(Q, X, c=c)
     rows = np.argsort(D, axis=1, kind="stable")[:, :k]
     return np.take_along_axis(D, rows, axis=1), rows
@@ -52,7 +52,7 @@ def test_neighbours_match_all_distances_up_to_the_rim(d, points):
 
 
 def test_close_points_at_the_rim_are_distinguished_where_products_lose_all_digits():
-    """Squared distances of 1e-18, as differences of numbers near 1."""
+    """Matrix products would compute squared distances of 1e-18 as differences of numbers near 1."""
     rng = np.random.default_rng(0)
     X = at_gap(rng, 30, 1e-7, 1.0) + 1e-9 * rng.standard_normal((200, 30))
     distances, rows = nearest(nearest_tree(X, row_gaps(X, 1.0)), X[:50], row_gaps(X[:50], 1.0), 5, 1.0)

@@ -1,4 +1,4 @@
-"""Points outside the ball: points of another model are recognised, and most of an embedding is not moved."""
+"""Points outside the ball: points of another model are recognised, and are not projected if they are the majority."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_projecting_most_of_an_embedding_is_an_error(X):
 
 
 def test_permutation_importance_shuffles_tangent_coordinates(X):
-    """Shuffled coordinates of the ball may be no point of it; those of a tangent space always are one."""
+    """Shuffled ball coordinates may be outside the ball, but shuffled tangent coordinates are always valid."""
     y = (X[:, 0] > 0).astype(int)
     model = make_pipeline(ExpMap(), PoincareLogisticRegression()).fit(X, y)
     found = permutation_importance(model, X, y, n_repeats=3, random_state=0)

@@ -21,14 +21,14 @@ BOTH = [PoincarePerceptron, PoincareSecondOrderPerceptron]
 both = pytest.mark.parametrize("classifier", BOTH)
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    # Most sets here are small; tests/decision/test_calibration.py sees this warning.
+    # Most data sets here are small; tests/decision/test_calibration.py tests this warning.
     pytest.mark.filterwarnings("ignore:Classes with fewer distinct rows"),
 ]
 
 
 @pytest.fixture
 def separable():
-    """X, y, p, w of two classes with a margin of 0.05."""
+    """X, y, p and w of two classes with a margin of 0.05."""
     return make_ball_classification(400, 3, margin=0.05, random_state=0)
 
 
@@ -83,7 +83,7 @@ def test_calibrated_scores_are_lines_of_the_distance_and_the_boundary_is_where_t
 @settings(max_examples=200)
 @given(st.integers(0, 10**6), st.sampled_from(BOTH), st.floats(0.05, 0.8), st.sampled_from([-0.5, -1.0, -3.0]))
 def test_updates_stay_below_the_stored_bound(seed, classifier, margin, curvature):
-    """Both theorems, by the hyperplane that the perceptron itself has found."""
+    """Both theorems hold with the hyperplane that the perceptron itself has found."""
     X, y, p, _ = make_ball_classification(50, 3, margin=margin, reference_norm=0.3, random_state=seed)
     model = classifier(p / np.sqrt(-curvature), curvature=curvature, random_state=seed).fit(X / np.sqrt(-curvature), y)
     assert model.converged_[0]
@@ -110,7 +110,7 @@ def test_second_order_bound_is_larger_without_correlations_and_absent_without_re
 
 @both
 def test_weights_that_do_not_separate_prove_no_bound(classifier, separable):
-    """The average of a converged perceptron may still be on the wrong side of a point."""
+    """The average weights of a converged perceptron may still misclassify a point."""
     X, y, p, _ = separable
     for seed in range(20):
         model = classifier(p, keep="average", random_state=seed).fit(X, y)
@@ -155,7 +155,7 @@ def test_default_works_for_overlapping_classes(classifier, published_data, monke
 
 @both
 def test_default_separates_the_training_rows_after_a_pass_without_mistakes(classifier):
-    """By the average of all weights if that separates them, else by the last."""
+    """The average of all weights is used if it separates the rows, otherwise the last weights."""
     kept = set()
     for seed in range(8):
         X, y, p, _ = make_ball_classification(200, 3, margin=0.01, random_state=seed)

@@ -1,4 +1,4 @@
-"""Predictions in files are those of memory, and a file is whole or not there."""
+"""Predictions written to files equal those in memory, and a file is complete or does not exist."""
 
 import os
 from pathlib import Path

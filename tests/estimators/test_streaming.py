@@ -1,4 +1,4 @@
-"""Fits that read their points in blocks, against the same fits in memory."""
+"""Fits that read their points in blocks, compared with the same fits in memory."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def mapped(folder, X):
 
 
 def difference(a, b):
-    """The largest difference between two fits, relative to the size of their coefficients, and of probabilities."""
+    """Largest difference of two fits: of coefficients, relative to their size, and of reference points."""
     scale = np.abs(a.coef_).max()
     return max(np.abs(a.coef_ - b.coef_).max() / scale, np.abs(a.reference_ - b.reference_).max())
 
@@ -63,7 +63,7 @@ def test_a_memory_map_gives_the_coefficients_of_the_array(tmp_path, name, weight
     whole = clone(ESTIMATORS[name]).fit(X, y, weights)
     source = open_points(mapped(tmp_path, X), label=y, weight=weights, block_rows=50, memory=0)
     fitted = clone(ESTIMATORS[name]).fit(source)
-    # Costs of 1e6 magnify the rounding of means, whichever way they are summed.
+    # Costs of 1e6 magnify the rounding errors of means.
     assert difference(whole, fitted) < (1e-7 if name == "costly" else SAME)
     assert np.array_equal(whole.classes_, fitted.classes_)
     assert np.all(fitted.dual_gap_ <= fitted.tol)
@@ -73,7 +73,7 @@ def test_a_memory_map_gives_the_coefficients_of_the_array(tmp_path, name, weight
 
 
 def test_attributes_of_a_fit_on_a_memory_map_are_arrays_in_memory(tmp_path):
-    """A copy of a map is of its class and has no file; a private map may differ from its file."""
+    """A copy of a memory map has the same class but no file; a private map may differ from its file."""
     X, y, _ = clouds()
     due = PoincareSVC().fit(0.5 * X, y)
     file = mapped(tmp_path, X)
@@ -135,7 +135,7 @@ def test_support_vectors_match_the_array_and_verify_the_certificate(name):
 
 @dataclass(frozen=True)
 class FewKept(StreamedRows):
-    """Rows of which a solution keeps ten dual variables at most."""
+    """Rows for which a solution keeps at most ten dual variables."""
 
     most_kept: float = 10
 
@@ -164,8 +164,8 @@ def test_the_number_of_passes_is_counted():
     source, blocks = in_blocks(X, y), []
     source.on_block = blocks.append
     svc = PoincareSVC([0.0, 0.0], loss="hinge", calibration=None).fit(source)
-    assert source.n_passes == len(blocks)  # one block each
-    # Class counts and far rows before, with a sample to tell them; support vectors and the margin after.
+    assert source.n_passes == len(blocks)  # one block per pass
+    # Five more passes: class counts, sample and far rows before the fit; support vectors and the margin after it.
     assert svc.n_passes_[0] == source.n_passes - 5
     counted = in_blocks(X, y)
     svc.set_params(trim=False).fit(counted)
@@ -230,7 +230,7 @@ def test_points_between_hulls_match_memory(name, d):
 
 @pytest.mark.parametrize("d", [2, 3])
 def test_separable_samples_do_not_imply_separable_data(d):
-    """Further passes bring the rows beyond the half-spaces of the sample."""
+    """Further passes add the rows outside the half-spaces of the sample."""
     X, y, _, _ = make_ball_classification(1000, d, margin=0.2, random_state=0)
     codes, sides = (y > 0).astype(int), np.array([0, 1])
     data = TrainingData.of_arrays(X, codes, None, 1.0, n_classes=2)
@@ -241,7 +241,7 @@ def test_separable_samples_do_not_imply_separable_data(d):
 
 
 def test_options_work_in_blocks_as_in_memory():
-    """outside, warm_start, a function as reference, verify."""
+    """The options are outside, warm_start, a function as reference, and verify."""
     X, y, _ = clouds()
     X[7] *= 1.5 / np.linalg.norm(X[7])
     for make in (lambda: (X, y), lambda: (in_blocks(X, y, rows=30),)):
@@ -363,7 +363,7 @@ predict_to_file(models[0], folder / "X.npy", folder / "predicted.npy")
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the address space is limited by Linux's means")
 def test_a_file_of_ten_gigabytes_is_fitted_in_half_a_gigabyte(tmp_path):
-    """Needs 11 GB of disk and some minutes."""
+    """This test needs 11 GB of disk space and some minutes."""
     script, n = tmp_path / "fit.py", 100_000 * (20 * 2**29 // 8_000_000 + 1)
     script.write_text(textwrap.dedent(LARGE_FILE))
     found = subprocess.run([sys.executable, script, tmp_path, str(n)], check=True, stdout=subprocess.PIPE, text=True)
@@ -417,5 +417,5 @@ def test_repeated_fits_leave_no_memory_behind(tmp_path, times):
     script = tmp_path / "soak.py"
     script.write_text(textwrap.dedent(SOAK))
     found = subprocess.run([sys.executable, script, str(times)], check=True, capture_output=True, text=True)
-    # One block of points kept by each fit would be 16 kB of each, some megabytes in all.
+    # If each fit kept one block of points (16 kB), it would be some megabytes in all.
     assert int(found.stdout) < 2**20

@@ -1,4 +1,4 @@
-"""PoincareSVC as a scikit-learn classifier, and the certificate that it carries."""
+"""PoincareSVC as a scikit-learn classifier, and its certificate."""
 
 import pickle
 import sys
@@ -20,7 +20,7 @@ from hyplearn.geometry import distance, log_map, rotate, signed_distance, transl
 from hyplearn.tangent import frame_coordinates, z_features
 from support.balls import cloud
 
-# Most sets here are small; tests/decision/test_calibration.py sees this warning.
+# Most data sets here are small; tests/decision/test_calibration.py tests this warning.
 pytestmark = pytest.mark.filterwarnings("ignore:Classes with fewer distinct rows")
 KINDS = [
     {"loss": "hinge", "margin": "bound"},
@@ -33,7 +33,7 @@ kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind['loss']}
 
 @pytest.fixture
 def separable():
-    """X, y, p, w of two classes with a margin of 0.05."""
+    """X, y, p and w of two classes with a margin of 0.05."""
     return make_ball_classification(500, 3, margin=0.05, random_state=0)
 
 
@@ -63,12 +63,12 @@ def test_scikit_learns_checks_pass_inside_the_ball_with_the_default(estimator, c
 
 
 def paper_svc(reference="boundary", *, C=1.0, loss="hinge", **options):
-    """The SVM of the paper: the hinge, and boundaries through a reference point."""
+    """The paper's SVM, with the hinge loss and boundaries through a reference point."""
     return PoincareSVC(reference, C=C, loss=loss, **options)
 
 
 def objective(X, y, p, w, C, *, loss="hinge", margin="bound", c=1.0):
-    """P(w) of the paper's soft margin, from the logarithm as the paper has it, or from z."""
+    """P(w) of the paper's soft margin, computed from the paper's logarithm or from z."""
     rows = z_features(X, p, c=c) if margin == "exact" else 2 / (1 - c * p @ p) * log_map(X, p, c=c)
     slack = np.maximum(0, 1 - y * (rows @ w))
     return 0.5 * w @ w + C * np.sum(slack if loss == "hinge" else slack**2)
@@ -120,7 +120,7 @@ def test_verify_detects_dual_variables_outside_their_bounds(loss, overlapping):
     model = paper_svc(C=7.0, loss=loss, calibration=None).fit(X, y, weights)
     assert model.verify(X, y, weights).violation[0] == 0
     honest = model.dual_coef_
-    # A row of weight 0 bears no dual variable, whatever the loss.
+    # Rows of weight 0 have no dual variable for any loss.
     model.support_, model.dual_coef_ = np.append(0, model.support_), np.column_stack([[[0.1]], honest])
     if y[0] != model.classes_[1]:
         model.dual_coef_[0, 0] = -0.1
@@ -166,7 +166,7 @@ def test_calibrated_scores_are_lines_of_the_distance_and_the_boundary_is_where_t
 @pytest.mark.parametrize("norm", [0.19, 0.38, 0.57])
 @pytest.mark.parametrize("margin", [1.0, 0.1, 0.01, 0.001])
 def test_hard_margin_classifies_every_training_point(margin, norm):
-    """The hard-margin theorem; with C = 1000, at least 99.99 % as the paper's experiments have it."""
+    """By the hard-margin theorem; with C = 1000 the accuracy is at least 99.99 %, as in the paper's experiments."""
     X, y, p, _ = make_ball_classification(10_000, 3, margin=margin, reference_norm=norm, random_state=0)
     hard = paper_svc(p, C=np.inf).fit(X, y)
     assert hard.score(X, y) == 1
@@ -179,7 +179,7 @@ def test_hard_margin_classifies_every_training_point(margin, norm):
 
 
 def test_exact_margin_is_the_widest_through_p(separable):
-    """Its margin is asinh(1 / ‖w‖), and no other direction does better."""
+    """The margin is asinh(1 / ‖w‖), and no other direction has a wider one."""
     X, y, p, _ = separable
     model = paper_svc(p, C=np.inf, margin="exact").fit(X, y)
     assert model.margin_[0] == pytest.approx(np.arcsinh(1 / np.linalg.norm(model.coef_)), rel=1e-6)
@@ -214,7 +214,7 @@ def test_an_infeasible_hard_margin_suggests_a_soft_one_and_keeps_its_proof(margi
     ],
 )
 def test_linear_svc_stops_above_the_certified_optimum_with_a_warning(shape):
-    """Hinge, C = 1000, the paper's data."""
+    """Hinge loss with C = 1000 on the paper's data."""
     X, y, p, _ = make_ball_classification(*shape, random_state=0)
     model = paper_svc(p, C=1000.0).fit(X, y)
     rows = frame_coordinates(X, p)
@@ -228,7 +228,7 @@ def test_linear_svc_stops_above_the_certified_optimum_with_a_warning(shape):
     ("shape", "margin", "seed"), [((10_000, 2), 0.01, 0), ((5_000, 10), 0.1, 9), ((1_000, 2), 0.1, 4)]
 )
 def test_linear_svc_stops_silently_above_the_certified_optimum(shape, margin, seed):
-    """Squared hinge, C = 1000: no warning (they are errors here), and more than half above the optimum."""
+    """Squared hinge with C = 1000: no warning (an error here), although P is more than 1.5 times the optimum."""
     X, y, p, _ = make_ball_classification(*shape, margin=margin, random_state=seed)
     model = paper_svc(p, C=1000.0, loss="squared_hinge").fit(X, y)
     rival = LinearSVC(dual=False, C=1000.0, fit_intercept=False, random_state=0).fit(frame_coordinates(X, p), y)
@@ -284,7 +284,7 @@ def test_threads_give_identical_results(shape):
 
 
 class InTurn(PoincareSVC):
-    """Solves one problem after the other, each on all threads, as those of large data are."""
+    """SVC that solves one problem after the other, each on all threads, as for large data."""
 
     @contextmanager
     def _problem_map(self, data):
@@ -339,7 +339,7 @@ def test_a_reference_point_per_class_serves_each_problem():
 
 
 def test_published_embeddings_are_certified(published_data, monkeypatch):
-    """Fashion-MNIST: ten overlapping problems of 60,000 rows, with the authors' points."""
+    """Fashion-MNIST has ten overlapping problems of 60,000 rows; the reference points are the authors'."""
     monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
     clothes = fetch_fashion_mnist(download_if_missing=False)
     model = paper_svc(clothes.reference_points, C=5.0).fit(clothes.X_train, clothes.y_train)
@@ -455,7 +455,7 @@ def test_a_model_survives_pickling_and_cloning(separable):
 
 
 def test_support_vectors_carry_the_solution(separable):
-    """w = Σ y α f over the support, and leaving the other rows out changes nothing."""
+    """w = Σ y α f over the support vectors, and removing all other rows changes nothing."""
     X, y, p, _ = separable
     model = paper_svc(p, C=10.0).fit(X, y)
     assert np.allclose(model.dual_coef_[0] @ frame_coordinates(model.support_vectors_, p), model.coef_[0], rtol=1e-6)
@@ -466,7 +466,7 @@ def test_support_vectors_carry_the_solution(separable):
 
 
 def test_class_imbalance_does_not_lose_a_class():
-    """One positive point against ten thousand negative ones."""
+    """The data have one positive point and ten thousand negative ones."""
     rng = np.random.default_rng(0)
     X = 0.9 * cloud(rng, 10_001, 2, 1.0)
     y = np.zeros(10_001, dtype=int)

@@ -1,4 +1,4 @@
-"""Certificates of PoincareSVC in extended precision, and forgeries of them."""
+"""Certificates of PoincareSVC checked in extended precision, and forged certificates."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from hyplearn import PoincareSVC
 from hyplearn.datasets import make_ball_classification
 from support.judged import hard_problem, judge
 
-# Seeds of problems whose certificate was wrong in plain float64: an "optimal" above its tolerance, an "infeasible"
-# without a proof, or a gap of verify that had no digits.
+# Seeds of problems whose certificate was wrong in plain float64: "optimal" above the tolerance, "infeasible" without a
+# proof, or a gap of verify without correct digits.
 # fmt: off
 CORPUS = (
     4, 9, 12, 25, 81, 98, 101, 124, 151, 181, 198, 252, 275, 341, 346, 350, 385, 388, 401, 450, 461,
@@ -124,7 +124,7 @@ def test_verify_detects_every_forged_certificate(kind, forge):
 
 
 def test_verify_reports_the_rounding_error():
-    """A model that is right to all digits of float64, on rows of length 1e15."""
+    """The model is correct to all digits of float64, on rows of length 1e15."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((12, 2))
     X *= (np.where(np.arange(12) % 3, 1 - 1e-15, 1e-3) / np.linalg.norm(X, axis=1))[:, None]
@@ -138,7 +138,7 @@ def test_verify_reports_the_rounding_error():
 
 @pytest.mark.parametrize("seed", range(8))
 def test_far_and_near_points_have_a_hard_margin(seed):
-    """Eight points in ten dimensions, at 1e-4 and at 1 - 1e-12: some w separates rows that are independent."""
+    """Eight points in ten dimensions have norms of 1e-4 and 1 - 1e-12; independent rows are always separable."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((8, 10))
     X *= (np.where(np.arange(8) % 2, 1 - 1e-12, 1e-4) / np.linalg.norm(X, axis=1))[:, None]

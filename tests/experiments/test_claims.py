@@ -1,4 +1,4 @@
-"""Verdicts follow from the results that are given, whatever these say."""
+"""The verdicts on the paper's claims follow from the results."""
 
 import itertools
 import json
@@ -61,7 +61,7 @@ def table2_rows(intercept=86.0, hyperboloid=80.0, slower=FAIR, names=("Olsson", 
 
 
 def handicapped_rows():
-    """A loop that takes 50 s at N = 1,000 where ours takes 0.1, and loses 40 points at d = 100."""
+    """Results in which the loop takes 50 s at N = 1,000 and ours 0.1 s, and the loop loses 40 points at d = 100."""
     seconds = {handicapped.LOOP: 50.0, handicapped.MENDED: 5.0, handicapped.FAST: 0.5, handicapped.OURS: 0.1}
     return [
         {
@@ -94,7 +94,7 @@ def test_the_measured_results_give_these_verdicts(results):
         assert verdicts[name] == finding.HOLDS
     for name in ("speed", "fifty_points", "wide_margin", "gain", "ten_times"):
         assert verdicts[name] == finding.HANDICAPPED
-    for name in ("breakdown", "pictures_in_many_dimensions"):  # no d of 1,000, no file
+    for name in ("breakdown", "pictures_in_many_dimensions"):  # without d = 1,000 and mini-ImageNet
         assert verdicts[name] == finding.UNKNOWN
 
 

@@ -1,4 +1,4 @@
-"""The comparison on classes whose boundaries curve."""
+"""The comparison on classes with curved boundaries."""
 
 import curved
 import numpy as np

@@ -1,4 +1,4 @@
-"""The defaults beside the best C of a grid, on made sets."""
+"""The defaults compared with the best C of a grid, on synthetic data sets."""
 
 import defaults
 import made_sets

@@ -19,7 +19,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(folder):
-    """UMAP, which takes seconds to compile, is absent."""
+    """Rows of the table without UMAP, which takes seconds to compile."""
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         patch.setattr(experiment, "with_umap", lambda: False)
@@ -47,7 +47,7 @@ def test_the_table_says_what_is_missing_and_shows_the_picture(rows, folder):
 
 
 def test_trustworthiness_matches_scikit_learn():
-    X = np.random.default_rng(0).standard_normal((150, 6))  # no two distances are the same
+    X = np.random.default_rng(0).standard_normal((150, 6))  # all distances are different
     flat = X[:, 1:3] ** 3
     due = trustworthiness(X, flat, n_neighbors=10)
     assert experiment.trustworthiness(X, euclidean_distances(flat)) == pytest.approx(due, rel=1e-12)

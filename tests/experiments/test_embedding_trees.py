@@ -15,7 +15,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(folder):
-    """gensim, which not everybody has, is absent."""
+    """Rows of the table without gensim, which may not be installed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "with_gensim", lambda: False)
         yield experiment.run(CONFIG, folder)

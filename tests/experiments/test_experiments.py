@@ -1,4 +1,4 @@
-"""What all experiments have in common."""
+"""Properties that all experiments have in common."""
 
 from importlib import import_module, util
 from pathlib import Path

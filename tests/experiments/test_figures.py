@@ -1,4 +1,4 @@
-"""The pictures of the geometry that need no file, by what they show; all of them where the files are."""
+"""Contents of the pictures that need no data files, and all pictures if the files exist."""
 
 import json
 

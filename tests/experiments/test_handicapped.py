@@ -1,4 +1,4 @@
-"""The rival with its handicaps: what its faults are, and that they are what is measured."""
+"""The handicapped baseline: it has the stated faults, and the experiment measures their effects."""
 
 import handicapped
 import ledger
@@ -31,7 +31,7 @@ def problem():
 
 
 def visits(monkeypatch, problem, **options):
-    """How often products were computed in an epoch, gradients and losses together."""
+    """Mean number of visits of a row in an epoch."""
     seen = []
     products = looping.products
     monkeypatch.setattr(looping, "products", lambda u, R: seen.append(len(R)) or products(u, R))
@@ -57,7 +57,7 @@ def test_without_faults_an_epoch_and_its_loss_match_the_problem(problem):
     rival = looping.LoopingHyperboloidSVC(C=3.0, right_batches=True)
     assert rival._loss(R, y, u) == pytest.approx(objective(R, y, np.full(len(y), 3.0), u))
     order = np.random.default_rng(0).permutation(120)
-    # Published code has the whole norm in every batch, the twin its share: the same where that is the whole.
+    # The published code adds the whole norm to every batch, the naive version a share; with one batch they agree.
     twin = naive.hyperboloid_epoch(R[order], y[order], np.full(120, 3.0), [0], 120, 1e-4, 1 - 1e-6, u)
     assert u - 1e-4 * rival._gradient(R, y, u) == pytest.approx(twin)
 
@@ -73,7 +73,7 @@ def test_every_method_is_measured_and_written(rows, folder):
 
 
 def test_the_table_says_how_few_points_the_smaller_class_has(rows, folder):
-    """A macro-F1 near 50 may be one point of a class of one: the table has to say so."""
+    """A macro-F1 near 50 may be due to a class with a single point, so the table shows the size of the class."""
     _, y, _ = handicapped.drawn(handicapped.Config(), rows[0])
     fewer = min(np.sum(y > 0), np.sum(y < 0))
     lines = (folder / "handicapped.md").read_text().splitlines()

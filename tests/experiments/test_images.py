@@ -1,4 +1,4 @@
-"""From images to the table: every recipe on a few drawn images of the shape of its set, read from files."""
+"""From images to the table: every recipe runs on a few synthetic images of the right shape, read from files."""
 
 import gzip
 import struct
@@ -33,7 +33,7 @@ def idx(array):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The files of all three sets, as a user would have them."""
+    """Folder with the files of all three sets, as a user would have them."""
     folder = tmp_path_factory.mktemp("data")
     for prefix, n in (("train", 40), ("t10k", 20)):
         X, y = drawn("fashion-mnist", n, n)
@@ -67,7 +67,7 @@ def config(**changed):
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore:.*not tol.*")
 def test_all_recipes_run_from_files_to_table_and_picture(tmp_path, monkeypatch, capsys):
     drawn = {}
-    # Cross-fitted probabilities are six fits where one shows as much.
+    # No cross-fitted probabilities: one fit instead of six is enough for this test.
     monkeypatch.setitem(experiment.CLASSIFIERS["hyperbolic"], experiment.SVC, partial(PoincareSVC, calibration=None))
     monkeypatch.setattr(experiment.pictures, "save", lambda figure, folder, name: drawn.update({name: figure}))
     rows = experiment.run(config(sets=tuple(experiment.LOADERS)), tmp_path)

@@ -1,4 +1,4 @@
-"""Cells that are measured once, whatever happens to the process."""
+"""Each cell is measured only once, even if the process is interrupted."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""How pictures are kept: small, as PNG and as SVG, with the colours they were drawn in."""
+"""Saved pictures are small, are PNG and SVG files, and keep their colours."""
 
 import base64
 import io
@@ -31,7 +31,7 @@ def test_many_points_are_an_image_with_a_palette_and_lines_stay_lines(folder):
 
 
 def embedded(pixels):
-    """An image as an SVG holds it."""
+    """Image encoded as in an SVG."""
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, format="PNG")
     return base64.b64encode(file.getvalue()).decode()

@@ -1,4 +1,4 @@
-"""How fits grow: what is measured on a small cluster, and the sums that are made of it."""
+"""Scaling of fits: measurements on a small cluster, and the estimates computed from them."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_a_measured_fit_counts_its_passes_and_bytes():
     found = scaling.measure(config, scaling._cell(MODEL, scaling.MESSAGES, 2, 600, 4))
     assert found["passes"] >= 3
     assert found["pass_seconds"] > 0
-    # Not fewer bytes than the labels and positions of the rows near the margin, not more than all rows.
+    # At least the bytes of the labels and positions of the rows near the margin, at most those of all rows.
     assert 100 < found["bytes_from_a_worker"] < 600 * 8 * 10
     assert found["bytes_to_a_worker"] < 5000
 

@@ -82,7 +82,7 @@ def test_results_are_written_with_their_configuration(rows, folder):
     assert '"name": "quick"' in (folder / "table2.json").read_text()
     text = (folder / "table2.md").read_text()
     assert text.count("\n| synthetic") == len(table2.METHODS)
-    assert text.count("\n**") == len(table2.WHY) + 1  # and that of the stand-in
+    assert text.count("\n**") == len(table2.WHY) + 1  # one more for the stand-in
 
 
 @pytest.mark.parametrize("name", ["Olsson", "CIFAR10", "Fashion-MNIST"])

@@ -11,7 +11,7 @@ with warnings.catch_warnings():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # scanpy's own, of its dependencies
+@pytest.mark.filterwarnings("ignore")  # scanpy warns about its dependencies
 def test_placed_cells_are_classified_better_than_cells_of_another_map(tmp_path):
     accuracy, seconds = experiment.run(experiment.Config(sizes=(60,)), tmp_path)
     by = {row["query is"]: row["accuracy"] for row in accuracy}

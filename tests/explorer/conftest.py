@@ -1,4 +1,4 @@
-"""A browser for the explorer's pages: Debian's chromium, driven by its chromedriver; started once."""
+"""Fixture for the explorer's pages: Debian's chromium, driven by its chromedriver and started once."""
 
 import shutil
 from importlib import resources
@@ -19,7 +19,7 @@ def chromium():
 
 @pytest.fixture
 def browser(chromium):
-    """The browser at its usual size; in the end nothing may have gone wrong in the page or left for the network."""
+    """Browser at its usual size; after each test, the page must have no errors and no network requests."""
     chromium.resize(1000, 760)
     chromium.forget()
     chromium.hurries = True

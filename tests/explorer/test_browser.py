@@ -71,7 +71,7 @@ LINKS = ("arsinh", "frame", "z", *CENTRED, "ball")
 
 
 def many(seed=3, n=150):
-    """Three classes that overlap."""
+    """Three overlapping classes."""
     rng = np.random.default_rng(seed)
     X = cloud(rng, n, 2, 1.2)
     scores = X @ [[1, -1, 0.2], [0.3, 0, -1]] + [0, 0.1, 0.05] + 0.15 * rng.standard_normal((n, 3))
@@ -90,7 +90,7 @@ def fitted(model, X, y):
 
 
 def tints(page):
-    """What a region of each class looks like on white."""
+    """Colour of the region of each class on white."""
     return [np.round(255 + TINT * (np.array(rgb(colour)) - 255)) for colour in colours_of(page)]
 
 
@@ -99,14 +99,14 @@ def colours_of(page):
 
 
 def seen_from(p, x):
-    """(-p) ⊕ x in complex numbers, written anew."""
+    """(-p) ⊕ x in complex numbers, independent of the library."""
     p, x = complex(*p), np.asarray(x) @ [1, 1j]
     moved = (x - p) / (1 - np.conj(p) * x)
     return np.stack([moved.real, moved.imag], axis=-1)
 
 
 def on_stage(browser, v):
-    """Pixels of the stage for places of the disk, at zoom 1."""
+    """Positions on the stage, in pixels, of places of the disk at zoom 1."""
     width, height = browser.run("const { width, height } = document.getElementById('stage').getBoundingClientRect();"
                                 "return [width, height]")  # fmt: skip
     radius = min(width, height) / 2 - 14
@@ -117,7 +117,7 @@ def test_arithmetic_of_the_disk_matches_python(browser, tmp_path):
     X, y = many(n=30)
     browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
     rng = np.random.default_rng(0)
-    # As near to the rim as 1e-12, and close pairs there.
+    # Points up to a gap of 1e-12, and close pairs near the rim.
     directions = rng.standard_normal((60, 2))
     gaps = 10.0 ** rng.uniform(-12, 0, 60)
     A = directions / np.linalg.norm(directions, axis=1, keepdims=True) * np.sqrt(1 - gaps)[:, None]
@@ -129,7 +129,7 @@ def test_arithmetic_of_the_disk_matches_python(browser, tmp_path):
     seen = np.array(browser.map("geometry.seenFrom", pairs))
     assert np.allclose(seen, translate(B, -A), rtol=1e-9, atol=1e-12)
     carried = np.array(browser.map("geometry.transported", np.stack([W, A, B], axis=1)))
-    # In frame coordinates, whose lengths remain.
+    # Compared in frame coordinates, which keep lengths.
     true = transport(W * gap(A)[:, None], A, B) / gap(B)[:, None]
     assert np.allclose(carried, true, rtol=1e-7, atol=1e-7)
     centres = np.array(browser.map("geometry.centreThatShows", np.stack([0.9 * A, 0.9 * B[::-1]], axis=1)))
@@ -137,7 +137,7 @@ def test_arithmetic_of_the_disk_matches_python(browser, tmp_path):
 
 
 def assert_page_agrees(browser, model, Q, name):
-    """Scores, classes, probabilities and distances of the page against Python, at points Q of the unit disk."""
+    """Compare scores, classes, probabilities and distances of the page with Python, at points Q of the unit disk."""
     decision = model.decision_
     X = Q / np.sqrt(decision.c)
     scores = np.array(browser.map("scores", Q))
@@ -145,7 +145,7 @@ def assert_page_agrees(browser, model, Q, name):
     if decision.is_binary:
         assert np.all(scores[:, 0] == 0), name
         scores = scores[:, 1]
-    # Weights of a kernel far larger than their sum leave the rounding of that sum.
+    # If kernel weights are far larger than their sum, the sum has a larger rounding error.
     rounding = 1e-11 + 4e-16 * np.abs(decision.weights).sum(axis=1).max()
     assert np.allclose(scores, expected, rtol=1e-9, atol=rounding), name
     codes = np.array(browser.map("classOf", Q))
@@ -159,7 +159,7 @@ def assert_page_agrees(browser, model, Q, name):
     found = browser.map("distances", Q)
     if decision.has_distances:
         distances = decision.distances(X, gap(X, c=decision.c))
-        # A problem without a boundary is infinitely far from it, which JSON cannot say.
+        # Without a boundary the distance is infinite, which JSON cannot represent.
         assert np.array_equal(np.equal(found, None), np.isinf(distances)), name
         found = np.where(np.isinf(distances), distances, np.array(found)).astype(float)
         assert np.allclose(found, distances, rtol=1e-9, atol=1e-11), name
@@ -171,9 +171,9 @@ def assert_page_agrees(browser, model, Q, name):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_page_evaluates_every_link_and_calibration(browser, tmp_path, n_classes):
-    """Random decisions, also those that only files of version 0.1 have."""
+    """The decisions are random and include those that occur only in files of version 0.1."""
     rng = np.random.default_rng(5)
-    # Up to the distance 12: rows of version 0.1 are shortened from 4 on.
+    # Points up to a distance of 12; version 0.1 shortens rows beyond 4.
     Q = from_frame(rng.uniform(0, 12, (300, 1)) * unit_rows(rng.standard_normal((300, 2))), np.zeros(2))
     n_problems = 1 if n_classes == 2 else n_classes
     model = fitted(PoincareSVC("origin", curvature=-0.25, calibration="cross-fitted"), *labelled(n_classes))
@@ -213,12 +213,12 @@ def test_a_drag_moves_points_by_a_translation(browser, tmp_path):
     model = fitted(MODELS["softmax"], X, y)
     page = explore(model, X, y)
     browser.open(page, tmp_path)
-    # Points that no other covers, which stay near enough to the middle to be large.
+    # Places that are not covered by other points and stay near the middle.
     (start, end), radius = on_stage(browser, [[0.4, 0.3], [-0.1, -0.2]])
     start, end = np.round(start), np.round(end)
     grabbed, aim = (((place - on_stage(browser, [0, 0])[0]) / radius) * [1, -1] for place in (start, end))
     browser.drag(start, (start + end) / 2, end)
-    # The only centre p from which the grabbed point is seen at the end: p - x v conj(p) = x - v.
+    # The only centre p for which the grabbed point appears at the end of the drag: p - x v conj(p) = x - v.
     x, v = complex(*grabbed), complex(*aim)
     p = ((x - v) + x * v * np.conj(x - v)) / (1 - abs(x * v) ** 2)
     p = np.array([p.real, p.imag])
@@ -245,7 +245,7 @@ def near_a_change(predicted_at, V, radius):
 
 
 def check_regions(browser, page, predicted_at, *, drag=True):
-    """Pixels of regions against ``predicted_at(places of the disk, centre)``, before and after a drag."""
+    """Compare pixels of regions with ``predicted_at(places of the disk, centre)``, before and after a drag."""
     for moved in (False, True) if drag else (False,):
         if moved:
             browser.drag(*on_stage(browser, [[0.3, 0.45], [-0.2, 0.1]])[0])
@@ -287,14 +287,14 @@ def test_regions_match_predict_at_every_pixel(browser, tmp_path, name, data):
 
 
 def at_a_distance(model, shift):
-    """The fitted classifier with both classes equally likely where its value is the shift."""
+    """The fitted classifier, calibrated so that both classes are equally likely at the value ``shift``."""
     calibration = Calibration(np.array([1.5]), np.array([-1.5 * shift]))
     model.decision_ = replace(model.decision_, calibration=calibration)
     return model
 
 
 def test_predict_changes_at_an_equidistant_boundary(browser, tmp_path):
-    """An equidistant of the geodesic, inked; with the margins of the exact SVM beside it."""
+    """The boundary is an equidistant of the geodesic, and is drawn with the margins of the exact SVM."""
     X, y = two()
     model = at_a_distance(fitted(PoincareSVC("boundary", margin="exact", C=10), X, y), 0.4)
     page = explore(model, X[:2], y[:2])
@@ -353,7 +353,7 @@ def test_the_boundary_of_a_baseline_is_drawn_where_its_scores_are_0(browser, tmp
     assert (browser.pixels(browser.screen(inner), layer="pen")[:, 3] > 60).mean() > 0.97
 
 
-# Classifiers that the page cannot evaluate, and those that wrap one that it can.
+# Classifiers that the page cannot evaluate, and wrappers of classifiers that it can.
 WRAPPED = {
     "neighbours": PoincareKNeighborsClassifier(5),
     "conformal": ConformalClassifier(PoincareLogisticRegression()),
@@ -367,7 +367,7 @@ TELL = "return [...Array(arguments[0]).keys()].map((i) => hyplearnExplorer.told(
 
 @pytest.mark.parametrize("data", [many, two])
 def test_predictions_of_the_page_match_python(browser, tmp_path, data):
-    """At points all over the disk, on cards of every kind of model, and for another curvature."""
+    """Compared at points all over the disk, on cards of every kind of model, and for another curvature."""
     X, y = data()
     Q = cloud(np.random.default_rng(8), 300, 2, 1.6)
     for name, model in (MODELS | WRAPPED).items():
@@ -457,7 +457,7 @@ def test_a_tap_pins_a_card_that_does_not_cover_its_point(browser, tmp_path, size
     browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
     clear = lone(browser.screen(X), 30)
     for i in clear[:6]:
-        browser.run("document.querySelector('#card .close')?.click()")  # it may lie on the next point
+        browser.run("document.querySelector('#card .close')?.click()")  # it may cover the next point
         browser.tap(browser.screen(X)[i])
         assert browser.ask("state().pinned") == i
         x, y_ = browser.screen(X)[i]
@@ -466,7 +466,7 @@ def test_a_tap_pins_a_card_that_does_not_cover_its_point(browser, tmp_path, size
         assert box[0] >= 0
         assert box[2] <= size[0]
         assert box[3] <= size[1]
-    # The card goes with its point, and goes away on a tap at nothing.
+    # The card moves with its point, and closes after a tap on an empty place.
     browser.drag(*on_stage(browser, [[0.1, 0.1], [0.3, 0.2]])[0])
     assert browser.ask("state().marked") == clear[:6][-1]
     browser.run("document.querySelector('#card .close').click()")
@@ -474,7 +474,7 @@ def test_a_tap_pins_a_card_that_does_not_cover_its_point(browser, tmp_path, size
 
 
 def lone(places, apart):
-    """Rows whose places are so far from all others, on a stage of any of the sizes here."""
+    """Rows whose places are farther than ``apart`` from all others."""
     away = np.linalg.norm(places[:, None] - places, axis=-1) + 1e9 * np.eye(len(places))
     return np.flatnonzero(away.min(axis=1) > apart)
 
@@ -597,7 +597,7 @@ def test_hovering_over_a_point_shows_its_card(browser, tmp_path):
 
 
 def test_distances_to_boundaries_of_any_shape_are_the_least(browser, tmp_path):
-    """Where the boundary of two classes is a geodesic, the closed form knows the truth, however far it is."""
+    """If the boundary of two classes is a geodesic, the closed form gives the exact distance at any point."""
     X, y = many(n=60)
     model = fitted(MODELS["softmax without intercept"], X, y)
     browser.open(explore(model, X, y), tmp_path)
@@ -632,7 +632,7 @@ def test_legend_slider_and_switch_filter_the_points(browser, tmp_path):
     assert browser.text("sure-value") == "≤ 70 %"
     unsure = model.predict_proba(X).max(axis=1) <= 0.7
     assert shown() == unsure.sum() > 0
-    # What is hidden cannot be pointed at.
+    # Hidden points do not respond to the pointer.
     places = browser.screen(X)
     sure = np.flatnonzero(~unsure)
     alone = np.linalg.norm(places[sure][:, None] - places[unsure], axis=-1).min(axis=1) > 15
@@ -652,7 +652,7 @@ def test_dragging_p_shows_a_hypothetical_boundary_with_a_note(browser, tmp_path)
     q = np.array(state["p"])
     assert np.allclose(browser.screen([q])[0], on_stage(browser, [-0.25, 0.3])[0], atol=0.6)
     assert state["isWhatIf"]
-    # The boundary through q with the normal carried along.
+    # The expected boundary passes through q, with the transported normal.
     moved = fitted(PoincareSVC("boundary", C=10, folds=2), X, y)
     w = transport(model.decision_.weights[0] * gap(model.reference_[0]) / 2, model.reference_[0], q)
     moved.decision_ = replace(model.decision_, weights=(w / np.linalg.norm(w))[None], points=q[None])
@@ -683,7 +683,7 @@ def test_arrow_keys_move_between_points_and_show_their_cards(browser, tmp_path):
     assert browser.ask("state().marked") == np.argmin(distance(X, centre))
     browser.keys("#stage", Keys.ESCAPE)
     assert not browser.is_shown("card")
-    # Far beyond the rim of what float64 can tell apart, all stays finite.
+    # Beyond the points that float64 can distinguish, all values stay finite.
     browser.keys("#stage", 150 * Keys.ARROW_RIGHT)
     assert 0 < 1 - np.hypot(*browser.ask("state().centre")) < 1e-10
     assert np.all(np.isfinite(browser.screen(X)))
@@ -731,7 +731,7 @@ def test_the_picture_adapts_to_window_size_pixel_density_and_dark_mode(browser, 
     assert dark[:3].max() < 40 < 200 < light[:3].min()
     seen, _ = on_stage(browser, X)
     assert np.allclose(browser.screen(X), seen)
-    # Dark blue is lightened on the dark ground: every class has the contrast that WCAG asks of graphics.
+    # Dark blue is lightened on the dark background: every class has the contrast that WCAG requires for graphics.
     light, dark = (luminance(rgb) + 0.05 for rgb in (browser.pixels(seen)[:, :3], np.array([0x19, 0x1C, 0x22])))
     assert np.all(light / dark > 3)
 
@@ -753,8 +753,8 @@ def test_all_seventy_thousand_points_are_drawn_after_a_sample_was_animated(brows
     model = fitted(PoincareLogisticRegression(), X[:2000], y[:2000])
     browser.open(explore(model, X, y), tmp_path)
     assert browser.ask("state().counts.shown") == 70_000
-    # A moving frame shows the sample where its points are, as squares: half of the pixels have the colours that they
-    # have at rest, and a fifth would if places were those of other points.
+    # A moving frame shows a sample of the points as squares: about half of the pixels have the same colours as at rest;
+    # with points at wrong places it would be about a fifth.
     grid = np.mgrid[200:470:9, 200:470:9].reshape(2, -1).T
     at_rest = browser.pixels(grid)
     moving = browser.pixels(grid, first="hyplearnExplorer.drawQuickly();")

@@ -1,4 +1,4 @@
-"""What Python puts into a page: exact, compact, whole; and what it refuses."""
+"""Contents of a page: exact, compact and complete; and input that is rejected."""
 
 import json
 import os
@@ -54,13 +54,13 @@ def test_json_of_any_text_is_escaped_and_round_trips():
     text = script_json(texts)
     assert not re.search("[<>&\u2028\u2029]", text)
     assert json.loads(text) == texts
-    assert json.loads(script_json("\ud800")) == "\ud800"  # half a pair, which no file could hold as it is
+    assert json.loads(script_json("\ud800")) == "\ud800"  # a lone surrogate, which cannot be written to a file
     script_json("\ud800").encode("utf-8")
 
 
 def test_the_page_is_self_contained(softmax, labelled):
     text = explore(softmax, *labelled).html
-    # But for the name of SVG, which is no address, and references within a picture.
+    # Except the SVG namespace, which is not an address, and references within a picture.
     assert not re.search(r"https?:(?!//www\.w3\.org/2000/svg)|//cdn|@import|url\((?!#)", text)
     assert "connect-src" not in text
     assert "default-src 'none'" in text
@@ -283,7 +283,7 @@ def test_a_selection_is_a_sorted_array_of_rows_and_part_of_the_page(softmax, lab
 
 
 class Anywidget:
-    """What the page needs of anywidget: attributes that Python and a notebook both set."""
+    """Replacement for anywidget, with attributes that both Python and a notebook can set."""
 
     def __init__(self, **values):
         for name, value in values.items():

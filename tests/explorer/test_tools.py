@@ -1,4 +1,4 @@
-"""What a reader does with a page: find, colour, select, keep, compare; each held to Python."""
+"""Tools of a page (find, colour, select, save, compare), checked against Python."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ LASSO = np.array([[200, 150], [420, 130], [450, 330], [330, 260], [230, 400]])
 
 
 def three():
-    """Three classes that overlap."""
+    """Three overlapping classes."""
     rng = np.random.default_rng(3)
     X = cloud(rng, N, 2, 1.2)
     scores = X @ [[1, -1, 0.2], [0.3, 0, -1]] + [0, 0.1, 0.05] + 0.15 * rng.standard_normal((N, 3))
@@ -62,7 +62,7 @@ def test_a_search_suggests_names_and_flies_to_the_point_along_a_geodesic(browser
     assert np.allclose(state["centre"], X[120])
     assert "animal 120" in browser.text("card")
     seen = np.array(browser.run("cancelAnimationFrame(window.watch); return window.seen"))
-    # Along a geodesic from the origin, the way is a straight line of the disk.
+    # A geodesic from the origin is a straight line in the disk.
     assert np.abs(seen @ [-X[120][1], X[120][0]]).max() < 1e-12
     between = browser.run("return hyplearnExplorer.geometry.between(...arguments)", X[3].tolist(), X[5].tolist(), 0.3)
     assert np.allclose(between, geodesic(X[3], X[5], 0.3))
@@ -191,7 +191,7 @@ def test_keys_select_points_too(browser, tmp_path, page):
     assert len(browser.ask("state().selection")) == N
 
 
-STEP, FINE = 20, 4  # pixels that an arrow moves the cursor, and with Shift
+STEP, FINE = 20, 4  # pixels per arrow key, without and with Shift
 RIGHT, LEFT, UP, DOWN = Keys.ARROW_RIGHT, Keys.ARROW_LEFT, Keys.ARROW_UP, Keys.ARROW_DOWN
 
 
@@ -218,7 +218,7 @@ def test_a_box_is_drawn_with_keys(browser, tmp_path, page):
     assert 5 < inside.sum() < N - 5
     browser.keys("#stage", Keys.ENTER)
     assert browser.ask("state().selection") == np.flatnonzero(inside).tolist()
-    # The next box adds with Shift; the cursor stands where the last one ended.
+    # With Shift, the next box is added; the cursor is at the end of the last box.
     browser.keys("#stage", Keys.SPACE, 4 * RIGHT, 4 * DOWN, Keys.SHIFT + Keys.ENTER + Keys.NULL)
     more = inside | ((x > right) & (x < right + 4 * STEP) & (y > bottom) & (y < bottom + 4 * STEP))
     assert browser.ask("state().selection") == np.flatnonzero(more).tolist()
@@ -245,7 +245,7 @@ def test_a_lasso_is_drawn_with_keys_and_cancelled(browser, tmp_path, page):
     assert browser.ask("state().selection") == np.flatnonzero(inside).tolist()
     browser.keys("#stage", Keys.SPACE, 9 * UP, Keys.SPACE, 9 * RIGHT, Keys.ESCAPE, Keys.ENTER)
     assert browser.ask("state().selection") == np.flatnonzero(inside).tolist()
-    # Without a curve, Enter tells of the point nearest to the cursor, and X takes it away.
+    # Without a curve, Enter describes the point nearest to the cursor, and X removes it.
     cursor = at + STEP * np.sum([*moves, (9, -9)], axis=0)
     i = int(np.argmin(np.linalg.norm(places - cursor, axis=1)))
     assert browser.ask("state().pinned") == i
@@ -289,7 +289,7 @@ def test_the_table_of_a_selection_has_its_points_and_escapes_formulas(browser, t
         assert float(row[4]) == pytest.approx(SOFTMAX.predict_proba(X[i : i + 1]).max(), rel=1e-6)
         assert row[5] == "" if np.isnan(VALUES[i]) else float(row[5]) == pytest.approx(VALUES[i], rel=1e-6)
         assert row[6:] == [KINDS[i], "missing" if i % 7 == 0 else f"'={i % 3}"]
-    assert float(rows[0][5]) < 0  # a negative number is no formula
+    assert float(rows[0][5]) < 0  # a negative number is not escaped as a formula
 
 
 def test_a_link_opens_the_same_view(browser, tmp_path, page):
@@ -333,7 +333,7 @@ def test_an_invalid_link_is_ignored(browser, tmp_path, page, fragment):
 
 @pytest.mark.parametrize("rows", [[], [0], [N - 1], [3, 4, 5, 6, 80], range(N), range(0, N, 2)])
 def test_a_link_opens_the_same_selection(browser, tmp_path, page, rows):
-    page.selection = [1, 2]  # the page's own, which a link without a selection has
+    page.selection = [1, 2]  # the default of the page, for links without a selection
     browser.open(page, tmp_path)
     page.selection = []
     assert "selected" not in browser.driver.current_url
@@ -361,7 +361,7 @@ def test_a_selection_too_large_for_a_link_is_left_out_and_said_to_be(browser, tm
     browser.rest()
     assert "selected" not in browser.driver.current_url
     assert browser.is_shown("left-out")
-    # Undo goes back to any selection, whether a link has room for it or not.
+    # Undo restores any selection, even if it is too long for a link.
     browser.run("hyplearnExplorer.select([])")
     browser.rest()
     browser.click("#undo")
@@ -456,7 +456,7 @@ def test_two_models_are_shown_side_by_side_with_one_view(browser, tmp_path):
     left, top, *_ = browser.box("#stage2")
     browser.drag([left + 150, top + 300], [left + 190, top + 280])
     assert browser.ask("state().centre") != [0, 0]
-    # Regions of both, each by its own model, and stripes exactly where they disagree.
+    # The regions of each model are its own predictions, with stripes exactly where the models disagree.
     V = cloud(np.random.default_rng(1), 300, 2, 1.0)
     browser.click("#reset")
     codes = [np.array(browser.map("classOf", [[*v, k] for v in V])) for k in (0, 1)]
@@ -539,7 +539,7 @@ def test_a_button_zooms_to_a_class(browser, tmp_path, page):
     state = browser.ask("state()")
     members = X[Y == "bee"]
     assert np.mean(distance(members, np.array(state["centre"]))) < np.mean(distance(members, np.zeros(2)))
-    # Nine in ten of them are in view.
+    # Nine in ten of the points are in view.
     width, height = browser.run("const c = document.getElementById('pixels'); return [c.width, c.height]")
     x, y = browser.screen(members).T
     assert np.mean((x > 0) & (x < width) & (y > 0) & (y < height)) >= 0.9
@@ -646,7 +646,7 @@ window.cleanUp = widget.render({{ model, el: document.getElementById("el") }});
 
 
 def test_a_widget_passes_the_selection_to_python_and_back(browser, tmp_path, page, widget_source):
-    """The module of the widget with a model like anywidget's; only Jupyter's own wire is missing here."""
+    """The widget's module runs with a model like anywidget's; only the connection to Jupyter is missing."""
     page.selection = [2, 5]
     source = widget_source.replace("export default { render };", "const widget = { render };")
     file = tmp_path / "notebook.html"
@@ -667,4 +667,4 @@ def test_a_widget_passes_the_selection_to_python_and_back(browser, tmp_path, pag
     browser.next_frames()
     assert browser.ask("state().selection") == [7, 11]
     browser.driver.switch_to.default_content()
-    assert browser.run("return window.sent.length") == 1  # what came from Python is not sent back
+    assert browser.run("return window.sent.length") == 1  # a selection from Python is not sent back

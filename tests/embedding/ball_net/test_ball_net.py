@@ -1,4 +1,4 @@
-"""BallNet on a few digits: the face, the heads and encoders, determinism, checkpoints, bad input."""
+"""BallNet on a few digits: interface, heads and encoders, determinism, checkpoints, bad input."""
 
 import io
 import pickle
@@ -28,7 +28,7 @@ FAST = {"epochs": 8, "batch_size": 32, "learning_rate": 0.01}
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread():
-    """Bits are promised for equal numbers of threads, and so small a network gains nothing by more."""
+    """Use one thread: results are reproducible only for equal numbers of threads, and small networks need no more."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -38,7 +38,7 @@ def one_thread():
 @pytest.fixture(scope="module")
 def digits():
     X, y = load_digits(n_class=4, return_X_y=True)
-    chosen = np.random.default_rng(0).permutation(len(X))[:240]  # writers follow one another
+    chosen = np.random.default_rng(0).permutation(len(X))[:240]  # the digits are sorted by writer
     return X[chosen].reshape(-1, 8, 8), NAMES[y[chosen]]
 
 
@@ -131,7 +131,7 @@ def test_channel_axis_and_dtype_of_images_do_not_matter(digits):
 def test_read_only_rows_are_not_shared_with_torch(digits):
     X, y = digits[0].astype(np.uint8), digits[1]
     X.flags.writeable = False
-    torch.set_warn_always(True)  # torch warns once in a process, and an earlier test may have used that up
+    torch.set_warn_always(True)  # torch warns only once per process, perhaps in an earlier test
     try:
         BallNet(epochs=1).fit(X, y).predict(X)
     finally:
@@ -209,7 +209,7 @@ def test_a_pickle_predicts_the_same(net, digits):
 def test_held_out_rows_stop_the_training_and_choose_the_epoch(digits):
     X, y = digits
     rng = np.random.default_rng(0)
-    noise = rng.permutation(y)  # nothing to learn: scores of held-out rows do not rise for long
+    noise = rng.permutation(y)  # random labels: scores of held-out rows soon stop rising
     net = BallNet(epochs=50, validation_fraction=0.25, patience=3, learning_rate=0.01).fit(X, noise)
     best = int(np.argmax(net.validation_scores_))
     assert net.n_iter_ == best + 1 + 3 < 50
@@ -255,7 +255,7 @@ def test_a_killed_training_resumes_to_the_same_result(digits, tmp_path, monkeypa
         n_steps = len(steps)
         with pytest.raises(Killed):
             clone(net).fit(X, y)
-        assert len(steps) == n_steps + 1  # three epochs are not trained again
+        assert len(steps) == n_steps + 1  # three epochs are not repeated
     resumed = clone(net).fit(X, y)
     assert not path.exists()
     for name in ("weights_", "loss_curve_", "validation_scores_", "embedding_"):
@@ -266,7 +266,7 @@ def test_a_checkpoint_of_another_training_is_rejected(digits, tmp_path, monkeypa
     X, y = digits
     path = tmp_path / "net.checkpoint"
     net = BallNet(epochs=2, checkpoint=path)
-    monkeypatch.setattr(Path, "unlink", lambda self, missing_ok: None)  # as if killed before its end
+    monkeypatch.setattr(Path, "unlink", lambda self, missing_ok: None)  # as if the process was killed before the end
     net.fit(X, y)
     for other, rows in (
         (clone(net).set_params(epochs=3), X),

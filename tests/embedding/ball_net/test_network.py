@@ -1,4 +1,4 @@
-"""The ball in torch is that of hyplearn.geometry, and its gradients are those of the formulas."""
+"""The ball in torch agrees with hyplearn.geometry, and its gradients agree with the formulas."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ cs = pytest.mark.parametrize("c", CURVATURES)
 
 
 def vectors(n, d, longest, c, seed=0):
-    """Vectors of all lengths up to the longest, in units of the curvature, zero among them."""
+    """Vectors of various lengths, in units of the curvature's radius, including zero."""
     rng = np.random.default_rng(seed)
     v = rng.standard_normal((n, d))
     v *= np.linspace(0, longest / np.sqrt(c), n)[:, None] / np.linalg.norm(v, axis=1, keepdims=True)
@@ -88,7 +88,7 @@ def test_gradients_at_the_origin_are_finite(dtype):
     a = torch.eye(4, 3, dtype=dtype) + 0.1
     signed_distances(clip_radius(v, 4.0), a, q, 1.0).pow(2).sum().add(exp_map(v, 1.0).sum()).backward()
     signed_distances(v, a, q, 1.0).sum().backward()
-    # At the origin the distance grows with v as ⟨v, n⟩ does, and falls with q so.
+    # At the origin the distance grows like ⟨v, n⟩ with v, and falls in the same way with q.
     normal = (a / torch.linalg.vector_norm(a, dim=1, keepdim=True)).sum(dim=0)
     torch.testing.assert_close(v.grad, normal.expand(2, 3) + 0.5)
     assert torch.isfinite(q.grad).all()

@@ -13,19 +13,19 @@ from support.balls import cloud
 
 
 def hyperbolic(n, d, c=1.0, seed=0):
-    """Points of curvature -c, and their distances."""
+    """Random points of a ball of curvature -c, and their distances."""
     X = cloud(np.random.default_rng(seed), n, d, c, 0.02)
     return X, pairwise_distance(X, c=c)
 
 
 @pytest.fixture(scope="module")
 def noisy():
-    """Distances in five dimensions that two do not hold."""
+    """Distances in five dimensions that have no exact embedding in two."""
     return hyperbolic(30, 5)[1]
 
 
 @pytest.mark.parametrize("refine", [False, True])
-@pytest.mark.parametrize(("n", "d"), [(12, 2), (60, 4), (450, 3)])  # the last by Lanczos' method
+@pytest.mark.parametrize(("n", "d"), [(12, 2), (60, 4), (450, 3)])  # the last one uses Lanczos' method
 def test_hyperbolic_distances_are_recovered(n, d, refine):
     D = hyperbolic(n, d)[1]
     model = HyperbolicMDS(d, refine=refine, curvature=-1.0).fit(D)
@@ -179,7 +179,7 @@ def test_sides_that_are_too_long_cause_a_warning():
 
 
 def test_with_many_points_a_sample_of_triples_is_checked():
-    """Squared distances along a line: every way round is shorter."""
+    """For squared distances along a line, every detour is shorter than the direct way."""
     D = np.subtract.outer(np.arange(301.0), np.arange(301.0)) ** 2
     with pytest.warns(UserWarning, match=r"; 3[23]\.\d\d% of 1,000,000 triples violate"):
         read_distances(D)
@@ -271,7 +271,7 @@ def test_new_rows_of_another_length_are_rejected(noisy):
 
 @pytest.mark.parametrize("d", [2, 3])
 def test_the_descent_starts_at_the_spanning_tree_if_it_has_less_stress(d):
-    """Distances along a tree: the spanning tree is the tree, and far better than the spectral solution."""
+    """For tree distances, the spanning tree is the tree itself, and far better than the spectral solution."""
     parents = np.array([-1, *(k // 3 for k in range(120))])
     D = np.zeros((121, 121))
     for node in range(1, 121):
@@ -312,7 +312,7 @@ def test_the_default_keeps_the_curvature_of_distances_of_the_unit_ball():
 def test_badly_embedded_pairs_are_reported_with_the_worst_pair():
     X = np.array([[0.0, 0.0], [0.5, 0.0], [0.5, 1e-4], [-0.5, 0.0]])
     D = pairwise_distance(X)
-    warn_of_torn_pairs(X, D, 1.0, automatic=True)  # filterwarnings = error: exact distances are not reported
+    warn_of_torn_pairs(X, D, 1.0, automatic=True)  # no warning (an error in tests) for exact distances
     D[1, 2] = D[2, 1] = 0.5
     with pytest.warns(UserWarning, match="more than a factor of 10") as caught:
         warn_of_torn_pairs(X, D, 2.0, automatic=False)
@@ -322,7 +322,7 @@ def test_badly_embedded_pairs_are_reported_with_the_worst_pair():
     )
     with pytest.warns(UserWarning, match="Use more components, or embed a tree"):
         warn_of_torn_pairs(X, D, 1.0, automatic=True)
-    D[1, 2] = D[2, 1] = 1e-9  # too near to be seen apart
+    D[1, 2] = D[2, 1] = 1e-9  # too close to be distinguished
     warn_of_torn_pairs(X, D, 1.0, automatic=True)
 
 

@@ -48,7 +48,7 @@ def test_parts_are_joined_by_their_shortest_edges(cells):
     np.testing.assert_allclose(sorted(joints.lengths), due, rtol=1e-12)
     for (a, b), length in zip(joints.edges, joints.lengths, strict=True):
         assert D[a, b] == pytest.approx(length, rel=1e-12)
-        assert graph[a, b] == graph[b, a] == pytest.approx(np.exp(-0.5))  # the weight of each cell's longest edge
+        assert graph[a, b] == graph[b, a] == pytest.approx(np.exp(-0.5))  # weight of the longest edge of each cell
 
 
 def test_joints_are_a_tree_over_parts_of_any_order():

@@ -35,7 +35,7 @@ def chain(n, weight):
 
 
 def test_the_smallest_accessibilities_keep_their_digits():
-    """Along a chain every node passes on the same share, r with w r² - (1 + 2w) r + w = 0."""
+    """Along a chain, each node passes on the same share r, with w r² - (1 + 2w) r + w = 0."""
     n, w = 60, 1e-3
     Q = forest_accessibilities(chain(n, w))
     share = 2 * w / (1 + 2 * w + np.sqrt((1 + 2 * w) ** 2 - 4 * w**2))
@@ -75,7 +75,7 @@ def problem(n=30, d=2, seed=0):
 
 
 def moved(X, V):
-    """Along the geodesics with the frame coordinates V."""
+    """Points moved along the geodesics with frame coordinates V."""
     return exp_map(V * gap(X)[:, None] / 2, X)
 
 
@@ -113,7 +113,7 @@ def test_loss_is_invariant_under_isometries():
 
 
 def test_accessibilities_that_are_a_softmax_of_distances_have_no_loss():
-    """Three cells whose rows are alike in all: three points at equal distances."""
+    """Three symmetric cells are embedded as three points at equal distances."""
     Q = np.where(np.eye(3) > 0, 0.6, 0.2)
     corners = np.exp(2j * np.pi * np.arange(3) / 3)
     unit = np.stack([corners.real, corners.imag], axis=1)

@@ -1,4 +1,4 @@
-"""The loss of one cell more, and the placement of new cells."""
+"""The loss of one additional cell, and the placement of new cells."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def problem(n=20, d=2):
 
 
 def moved(X, V):
-    """Along the geodesics with the frame coordinates V."""
+    """Points moved along the geodesics with frame coordinates V."""
     return exp_map(V * gap(X)[:, None] / 2, X)
 
 
@@ -30,7 +30,7 @@ def among():
 
 
 def loss_of_one_more(X, Q, q, own, gamma, x):
-    """The sum of the divergences of all rows with x added, up to what does not depend on x."""
+    """Sum of the divergences of all rows after adding x, up to terms that do not depend on x."""
     points = np.concatenate([X, x[None]])
     D = pairwise_distance(points)
     rows = np.block([[Q, q[:, None]], [q[None], np.array([[own]])]])
@@ -85,6 +85,6 @@ def test_the_gradient_vanishes_at_a_placed_cell():
         larger[60, near] = larger[near, 60] = np.exp(-((lengths / lengths.max()) ** 2) / 2)
         row = naive.forest_accessibilities(larger)[60]
         _, hessian, downhill = loss_at(Fixed.of(X, Q, 1.0), row[:60], np.log(row[:60]), row[60], placed[k])
-        # At rest, or at one of the cells itself, where the loss has a corner.
+        # The gradient vanishes, or the point is one of the cells, where the loss is not differentiable.
         assert np.linalg.norm(downhill) < 1e-6 or distance(X, placed[k]).min() == 0
         assert np.linalg.eigvalsh(hessian).min() > 0

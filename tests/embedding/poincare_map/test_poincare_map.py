@@ -1,4 +1,4 @@
-"""PoincareMap: points of cells, invariances of the map, and errors."""
+"""PoincareMap: embedded cells, invariances of the map, and errors."""
 
 import numba
 import numpy as np
@@ -18,13 +18,13 @@ UNLIKE = "ignore:.* cells have the same features", "ignore:The graph of nearest"
 
 
 @pytest.mark.filterwarnings(*UNLIKE)
-@parametrize_with_checks([PoincareMap(n_landmarks=20, max_iter=20, tol=1e-2)])  # some of its sets have more rows
+@parametrize_with_checks([PoincareMap(n_landmarks=20, max_iter=20, tol=1e-2)])  # some checks have more rows
 def test_scikit_learns_checks_pass(estimator, check):
     check(estimator)
 
 
 def branches(n=120, seed=0):
-    """Cells along three branches from one root, their times, and their branches."""
+    """Cells along three branches from one root, with their times and branches."""
     rng = np.random.default_rng(seed)
     branch, time = np.arange(n) % 3, np.arange(n) / n
     return time[:, None] * 10 * np.eye(5)[branch] + 0.3 * rng.standard_normal((n, 5)), time, branch
@@ -135,7 +135,7 @@ def test_new_cells_are_placed_on_their_branch_independently_of_each_other(cells,
 
 
 def test_a_held_out_cell_is_placed_near_its_fitted_point(cells, model):
-    """Almost: without it the others' rows are a little different."""
+    """The points differ slightly, because the other rows change without the held-out cell."""
     X = cells[0]
     left = PoincareMap(n_neighbors=6, root=0).fit(np.delete(X, 60, axis=0))
     off = distance(left.transform(X[60:61])[0], np.delete(left.embedding_, [0], axis=0)).min()
@@ -155,7 +155,7 @@ def test_landmarks_are_embedded_and_the_others_placed_among_them():
     assert np.array_equal(same.embedding_, model.embedding_)
     other = PoincareMap(n_neighbors=6, n_landmarks=60, root=0, random_state=1).fit(X)
     assert not np.array_equal(other.landmarks_, model.landmarks_)
-    # As many landmarks as cells are all cells.
+    # With as many landmarks as cells, all cells are landmarks.
     every = [PoincareMap(n_neighbors=6, n_landmarks=n, max_iter=30, tol=1e-3).fit(X[:50]) for n in (50, None, "auto")]
     assert np.array_equal(every[0].embedding_, every[1].embedding_)
     assert np.array_equal(every[0].embedding_, every[2].embedding_)
@@ -180,7 +180,7 @@ def test_parts_that_were_joined_cause_a_warning(cells):
     ):
         model = PoincareMap(n_neighbors=6).fit(X + 1e3 * np.eye(5)[branch])
     assert np.all(np.isfinite(model.embedding_))
-    assert np.all(np.isfinite(model.transform(X[:3])))  # and no warning: the graph is the same
+    assert np.all(np.isfinite(model.transform(X[:3])))  # without a warning, because the graph is the same
 
 
 def test_more_neighbours_than_cells_cause_a_warning_and_all_are_taken(cells):
@@ -203,7 +203,7 @@ def test_neighbours_follow_the_number_of_cells_that_are_embedded_together(cells)
 @pytest.mark.filterwarnings("ignore:The loss did not converge")
 @pytest.mark.parametrize("sigma", [0.5, None])
 def test_a_long_line_stays_inside_the_ball(sigma):
-    """Its ends are as far along the graph as cells can be."""
+    """The ends of a line have the largest possible distance in the graph."""
     line = np.column_stack([np.arange(200.0), np.zeros(200)])
     model = PoincareMap(n_neighbors=2, sigma=sigma, gamma=0.2, max_iter=100, tol=1e-3).fit(line)
     assert np.all(np.isfinite(model.embedding_))
@@ -272,7 +272,7 @@ def test_cells_with_identical_features_are_rejected():
 
 
 def test_gamma_is_the_published_value_unless_the_hierarchy_is_deep():
-    """Along a line of 300 cells the forest distances grow beyond what the disk can show."""
+    """Along a line of 300 cells, the forest distances exceed those that fit into the disk."""
     line = np.c_[np.arange(300.0), np.zeros(300)]
     quick = {"n_neighbors": 4, "tol": 1e-3}
     deep, wide = PoincareMap(**quick).fit(line), PoincareMap(**quick, gamma=2.0).fit(line)

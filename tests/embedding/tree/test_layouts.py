@@ -25,14 +25,14 @@ def test_few_points_reach_the_largest_possible_distance(d):  # Rankin's bounds
     assert least_angle(spherical_code(2 * d, d)) == pytest.approx(90)
 
 
-# Least angles of the best known codes on S²: N. J. A. Sloane's tables.
+# Smallest angles of the best known spherical codes on S², from N. J. A. Sloane's tables.
 @pytest.mark.parametrize(("n", "best"), [(7, 77.87), (12, 63.43), (24, 43.69), (48, 30.77)])
 def test_repelled_lattices_come_near_the_best_known_codes(n, best):
     assert 0.92 * best <= least_angle(spherical_code(n, 3)) <= best + 0.01
 
 
 def test_long_lattices_keep_their_points_apart():
-    # n caps of half the least angle cover at most the sphere: 360/π · √(π/n) · … bounds the angle from above.
+    # n disjoint caps with half the smallest angle fit on the sphere: 360/π · √(π/n) · … bounds the angle from above.
     n = 2000
     ideal = np.degrees(np.sqrt(8 * np.pi / (np.sqrt(3) * n)))
     assert least_angle(spherical_code(n, 3)) > 0.8 * ideal

@@ -12,7 +12,7 @@ NEWICK = "((cat:1,lion:1.5)feline:2,((dog:1,wolf:0.5)canis:1,fox:2)canine:2)carn
 
 
 def tree_distances(parents, lengths):
-    """Naive: walk up from both nodes to their first common ancestor."""
+    """Naive tree distances: walk up from both nodes to their first common ancestor."""
     n = len(parents)
 
     def way_up(node):
@@ -45,7 +45,7 @@ def test_distances_are_tree_distances_up_to_the_stated_distortion(d, layout, tre
     above = np.triu_indices(len(parents), 1)
     ratios = pairwise_distance(model.embedding_)[above] / (model.scale_ * tree_distances(parents, lengths)[above])
     assert model.n_pairs_ == len(ratios)
-    assert ratios.max() <= 1 + 0.02  # a path is no shorter than the geodesic; edges are exact to 1 %
+    assert ratios.max() <= 1 + 0.02  # a path is at least as long as the geodesic; edges are exact to 1 %
     assert model.average_distortion_ == pytest.approx(np.mean(np.abs(1 - ratios)), rel=1e-6)
     assert model.worst_distortion_ == pytest.approx(ratios.max() / ratios.min(), rel=1e-6)
 
@@ -104,7 +104,7 @@ def test_order_of_the_rows_does_not_change_distances_to_the_root_nor_the_distort
     one, other = TreeEmbedding().fit(parents), TreeEmbedding().fit(moved)
     np.testing.assert_array_equal(other.parents_, moved)
     assert one.scale_ == other.scale_
-    # A child is as far from its parent wherever its row stands; which sibling goes where is a matter of order.
+    # The distance to the parent does not depend on the order of the rows, but the places of siblings do.
     np.testing.assert_allclose(
         distance(one.embedding_[order][moved >= 0], one.embedding_[parents[order][moved >= 0]]),
         distance(other.embedding_[moved >= 0], other.embedding_[moved[moved >= 0]]),
@@ -272,7 +272,7 @@ def test_edges_too_short_for_any_scale_are_rejected():
 
 
 def test_branches_that_meet_are_rejected_with_the_scale_they_need():
-    # A bundle of very short edges far out: float64 holds each edge, but not 5,000 directions at its end.
+    # Many very short edges far out: float64 can represent each edge, but not 5,000 directions at its end.
     parents, lengths = np.r_[-1, 0, 0, 0, np.full(5000, 2)], np.r_[0, 1, 1, 1, np.full(5000, 1e-4)]
     with pytest.raises(ValueError, match=r"nodes coincide with others.*needs scale .*, which needs \d+ b"):
         TreeEmbedding(spread=1.0).fit(parents, edge_lengths=lengths)
