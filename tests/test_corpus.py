@@ -1,4 +1,4 @@
-"""Inputs that once failed, replayed: files of points and model files are read or refused, labels are told apart."""
+"""Inputs that once failed are replayed: files are read or rejected, and labels are distinguished."""
 
 import itertools
 import os

@@ -1,4 +1,4 @@
-"""Surroundings that users bring: folders that cannot be written, variables of the environment, interpreted kernels."""
+"""Unusual environments of users: folders that are not writable, environment variables, interpreted kernels."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ EXPECTED = "0.854510385421 1.0\n"
 
 
 def run(code, *command, **environment):
-    """The result of a Python program in a process of its own."""
+    """Run a Python program in a separate process."""
     known = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA", "OMP", "XDG"))}
     environment = known | {"PYTHONPATH": str(SOURCE)} | environment
     return subprocess.run(
@@ -38,13 +38,13 @@ def run(code, *command, **environment):
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can become another user")
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="util-linux has no setpriv")
 def test_a_user_without_a_home_can_import_and_fit(tmp_path):
-    """The package is root's, HOME does not exist: compiled functions go to a temporary folder, which is said once."""
+    """The package belongs to root and HOME does not exist, so the cache is in a temporary folder, with one message."""
     tmp_path.chmod(0o777)
     for parent in tmp_path.parents:
         if parent.is_relative_to("/tmp") and parent != Path("/tmp"):
             parent.chmod(parent.stat().st_mode | 0o011)
     user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    reading = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]  # Python may lie in root's home
+    reading = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]  # Python may be in root's home
     found = run("import hyplearn.geometry", *user, *reading, HOME="/nonexistent", TMPDIR=str(tmp_path))
     assert found.returncode == 0, found.stderr
     assert found.stderr.count("compiled functions are cached in") == 1
@@ -124,7 +124,7 @@ def test_interpreted_functions_are_those_that_numba_compiles():
 
 
 def float_error(a, b):
-    """Rounding error of a product, exactly."""
+    """Exact rounding error of a product."""
     from fractions import Fraction
 
     return float(Fraction(a) * Fraction(b) - Fraction(a * b))

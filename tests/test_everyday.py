@@ -1,4 +1,4 @@
-"""Notebooks and tables: what users of pandas, polars and Jupyter see of every estimator."""
+"""Use of every estimator with pandas, polars and Jupyter."""
 
 import re
 import subprocess
@@ -29,7 +29,7 @@ tables = pytest.mark.parametrize("library", TABLES)
 
 @every
 def test_a_notebook_shows_parameters_before_and_after_a_fit(estimator):
-    """No link leads out: scikit-learn's pages do not know these classes."""
+    """There are no links to scikit-learn's documentation, which does not contain these classes."""
     before = clone(estimator)._repr_html_()
     after = quietly_fitted(clone(estimator), X, y)._repr_html_()
     for page in (before, after):

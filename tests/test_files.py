@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and errors of the system that are not blamed on them."""
+"""Atomic writing of files, and system errors that are not reported as faults of the files."""
 
 import errno
 import os
@@ -38,7 +38,7 @@ def test_a_process_that_is_killed_leaves_the_old_file_and_nothing_else(tmp_path,
     path = tmp_path / "old.npy"
     path.write_bytes(b"old")
     assert run(KILLED.format(signal=int(number)), str(path)) == -number
-    write_whole(tmp_path / "other", b"")  # where files have names at once, those left behind go with the next write
+    write_whole(tmp_path / "other", b"")  # the next write removes temporary files that were left behind
     assert path.read_bytes() == b"old"
     named = not hasattr(os, "O_TMPFILE")
     assert named or sorted(file.name for file in tmp_path.iterdir()) == ["old.npy", "other"]

@@ -1,4 +1,4 @@
-"""Ctrl-C while kernels run: always a KeyboardInterrupt, whatever numba was doing with their results."""
+"""Ctrl-C while kernels run always raises a KeyboardInterrupt, even while numba converts their results."""
 
 import ast
 import os
@@ -22,7 +22,7 @@ MAKES_ARRAYS = {"array", "arange", "empty", "empty_like", "full", "ones", "where
 
 @pytest.fixture
 def alarm():
-    """An interrupt after so many seconds, which the test must answer before it ends."""
+    """Function that raises a KeyboardInterrupt after a number of seconds; the timer stops with the test."""
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -65,7 +65,7 @@ def is_kernel(node):
 
 
 def returns_arrays_among_others(kernel):
-    """Whether a kernel returns a tuple with an array that it made itself, by its text."""
+    """Whether the source of a kernel returns a tuple with an array that the kernel allocates."""
 
     def makes(node):
         called = [n.func for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
@@ -84,7 +84,7 @@ def returns_arrays_among_others(kernel):
 
 
 def called_from_python(tree):
-    """Names that code outside kernels uses."""
+    """Names that are used by code outside kernels."""
     found, left = set(), [tree]
     while left:
         node = left.pop()
@@ -97,7 +97,7 @@ def called_from_python(tree):
 
 
 def test_no_kernel_hands_python_an_array_in_a_tuple():
-    """Python learns of an interrupt in the function of numba that wraps the array, which then fails.
+    """Python handles an interrupt in the numba function that wraps the array, which then fails.
 
     For an array alone the interrupt is passed on; in a tuple it becomes a SystemError. Such kernels write to arrays
     that they are given.

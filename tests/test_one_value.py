@@ -1,4 +1,4 @@
-"""One value: scores, predictions, probabilities, distances, pictures and the explorer agree on every point."""
+"""Scores, predictions, probabilities, distances, pictures and the explorer agree at every point."""
 
 import warnings
 
@@ -69,7 +69,7 @@ def points(rng, n, reach):
 
 
 def fitted(name, n_classes):
-    """Overlapping classes, so that calibrations have offsets."""
+    """Classifier fitted to overlapping classes, so that calibrations have offsets."""
     rng = np.random.default_rng(n_classes)
     X = points(rng, 90, 5.0)
     scores = X @ [[1, -1, 0.2], [0.3, 0, -1]] + 0.25 * rng.standard_normal((90, 3))
@@ -118,7 +118,7 @@ def test_all_outputs_of_a_model_agree_on_every_point(name, n_classes):
     Q = points(np.random.default_rng(7), 400, 9.0)
     codes = np.searchsorted(model.classes_, model.predict(Q))
     scores = model.decision_function(Q).reshape(len(Q), -1)
-    # That perceptron learns little, and a calibration of it may leave one class: there is no boundary then.
+    # The hyperboloid perceptron learns little, and its calibration may predict one class only, without a boundary.
     assert len(np.unique(codes)) == n_classes or name.startswith("hyperboloid perceptron")
     assert np.array_equal(codes_of(scores), codes)
     check_probabilities(model, Q, codes)
@@ -152,19 +152,19 @@ def check_probabilities(model, Q, codes):
         probabilities = model.predict_proba(Q)
         largest = np.sort(probabilities, axis=1)
         clear = largest[:, -1] > largest[:, -2]
-        assert clear.mean() > 0.9  # others are too sure for float64
+        assert clear.mean() > 0.9  # the others are too certain for float64
         assert np.array_equal(probabilities.argmax(axis=1)[clear], codes[clear])
 
 
 def check_distances(model, Q, codes):
-    """Of two classes the sign is the prediction; a model without distances has none to contradict it."""
+    """Check that the sign of the distance is the prediction, for two classes and models that have distances."""
     assert getattr(model, "distances", None) is None or model.decision_.has_distances
     if hasattr(model, "distances") and len(model.classes_) == 2:
         assert np.array_equal(model.distances(Q)[:, 0] > 0, codes == 1)
 
 
 def check_picture(model):
-    """Pixels are predictions; on the two sides of a drawn line these differ."""
+    """Check that pixels equal predictions, and that these differ on the two sides of a drawn line."""
     display = BoundaryDisplay.from_estimator(model, resolution=60)
     pixels = np.stack(np.meshgrid(display.grid, display.grid), axis=-1)
     inside = np.linalg.norm(pixels, axis=-1) < 2
@@ -188,7 +188,7 @@ def has_arcs(decision):
 
 
 def check_scene(model, Q, codes, scores):
-    """The page has the predictions of Python, and a decision that repeats them."""
+    """Check that the page has the predictions of Python, and a decision function that reproduces them."""
     scene = scene_of(explore(model, Q))
     page = scene["models"][0]
     assert np.array_equal(decoded(page["predicted"]), codes)
@@ -218,7 +218,7 @@ def page_distances(arc, x):
 
 
 def test_all_outputs_of_a_neighbours_classifier_agree(n_classes):
-    """They have no decision with a formula: pictures and pages know them by their predictions."""
+    """These classifiers have no closed-form decision function: pictures and pages use their predictions."""
     base = fitted("softmax", n_classes)
     X, Q = points(np.random.default_rng(1), 90, 5.0), points(np.random.default_rng(7), 400, 9.0)
     model = PoincareKNeighborsClassifier(curvature=CURVATURE).fit(X, base.predict(X))

@@ -1,4 +1,4 @@
-"""The package as a whole: what importing it costs, and what it brings along."""
+"""The package as a whole: import time and imported modules."""
 
 import re
 import subprocess
@@ -36,7 +36,7 @@ def test_version_matches_the_distribution():
 
 
 def test_importing_does_not_import_optional_dependencies():
-    """What scikit-learn and numba take where it is installed is theirs; pandas is hidden, lest it bring pyarrow."""
+    """Imports by scikit-learn and numba themselves do not count; pandas is hidden, because it may import pyarrow."""
     code = f"""
 import sys
 import tomllib

@@ -1,4 +1,4 @@
-"""Progress of fits: passes with their speed while they run, gaps after them; tasks; the steps of commands."""
+"""Progress of fits: speed during passes, gaps after passes, tasks, and steps of commands."""
 
 import io
 import re

@@ -1,7 +1,7 @@
 """How many calls lead from ``fit`` to the kernel, on every kind of source.
 
-Counted are the functions of the package on the stack. A task that is handed to a thread of a pool, or to a worker of
-Dask, continues the stack of the function that submitted it, so that handing over is one call. Functions of the standard
+Only functions of the package on the stack are counted. A task that is submitted to a thread pool or to a Dask worker
+continues the stack of the function that submitted it, so a submission counts as one call. Functions of the standard
 library and of Dask in between are not counted.
 """
 
@@ -39,7 +39,7 @@ def callers(frame):
 
 @pytest.fixture
 def road(monkeypatch):
-    """The longest chain of calls from fit to the kernel; a task begins where it was handed over."""
+    """Longest chain of calls from fit to the kernel; a task continues the chain of its submission."""
     submit, kernel, longest = ThreadPoolExecutor.submit, margin_scan.scan_kernel, []
     handed_over, to_cluster = threading.local(), []
 

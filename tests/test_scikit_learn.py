@@ -1,4 +1,4 @@
-"""Every classifier with the tools of scikit-learn that its users reach for."""
+"""Every classifier with the common tools of scikit-learn."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ every = pytest.mark.parametrize("classifier", CLASSIFIERS, ids=str)
 
 @pytest.fixture(scope="module")
 def flat():
-    """Three overlapping classes of the plane, which ExpMap takes into the ball."""
+    """Three overlapping classes of the plane, which ExpMap maps into the ball."""
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=150)
     return np.array([[1.0, 0.0], [-0.5, 0.9], [-0.5, -0.9]])[y] + 0.6 * rng.standard_normal((150, 2)), y
@@ -80,7 +80,7 @@ def test_estimators_work_after_a_transformer_with_pandas_output(classifier, flat
 
 @every
 def test_sample_weight_is_routed_to_the_estimator(classifier, flat):
-    """Class 2 without weight is predicted nowhere, if the weights arrive."""
+    """If the weights are passed on, class 2, which has no weight, is never predicted."""
     X, y = flat
     with sklearn.config_context(enable_metadata_routing=True):
         routed = clone(classifier).set_fit_request(sample_weight=True)

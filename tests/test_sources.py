@@ -1,4 +1,4 @@
-"""One road: every classifier learns the same model, whatever the points come from."""
+"""Every classifier fits the same model to every kind of source."""
 
 from functools import cache
 from itertools import pairwise
@@ -28,7 +28,7 @@ in_order = {"shuffle": False, "max_epochs": 3}
 
 @pytest.fixture(scope="module", autouse=True)
 def client():
-    """Dask in this process."""
+    """Dask client with a cluster in this process."""
     distributed = pytest.importorskip("distributed")
     options = {"processes": False, "n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
     with distributed.Client(**options) as client:
@@ -37,7 +37,7 @@ def client():
 
 @cache
 def overlapping():
-    """Points of three classes that overlap, their classes and weights, some of them 0."""
+    """Points of three overlapping classes, labels, and weights, some of them 0."""
     rng = np.random.default_rng(0)
     y = np.minimum(rng.integers(0, 4, 100), 2)
     X = exp_map(0.5 * rng.normal(size=(3, 2))[y] + 0.3 * rng.normal(size=(100, 2)), np.zeros(2))
@@ -115,7 +115,7 @@ PERCEPTRONS = {
 CASES = SVCS | SOFTMAXES | PERCEPTRONS
 kinds = pytest.mark.parametrize("kind", KINDS)
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning"),  # of points outside the ball
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning"),  # about points outside the ball
     pytest.mark.filterwarnings("ignore:.*still made mistakes:sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:.*fits for probabilities:sklearn.exceptions.ConvergenceWarning"),
 ]
@@ -241,7 +241,7 @@ IN_MEMORY = {
 @pytest.mark.parametrize("name", IN_MEMORY)
 @kinds
 def test_options_that_need_all_rows_in_memory_raise_and_keep_the_model(kind, name, tmp_path):
-    """Within the memory budget of a source it works; a function is called where the points of Dask fit the budget."""
+    """They work within the memory budget of a source; a function is called if Dask's points fit into the budget."""
     X, y, weights = unweighted()
     estimator, message = IN_MEMORY[name]
     expected, data = clone(estimator).fit(X, y, weights), arguments(kind, tmp_path, X, y, weights, ROWS)

@@ -1,4 +1,4 @@
-"""Small stones on the way of a newcomer, each removed once."""
+"""Small obstacles for new users that were removed, one test each."""
 
 import numpy as np
 import pytest

@@ -122,7 +122,7 @@ def test_implicit_rows_share_the_users_array():
 
 @given(st.integers(0, 10**6))
 def test_frame_coordinates_keep_their_inner_products_under_isometries(seed):
-    """MATHS, section 4: points and p moved together see each other as before, up to a rotation of the frame."""
+    """MATHS, section 4: if points and p are moved together, frame coordinates only rotate."""
     rng = np.random.default_rng(seed)
     X, p, a = cloud(rng, 8, 3, 1.0), at_gap(rng, 3, 0.5, 1.0), at_gap(rng, 3, 0.3, 1.0)
     for f in (frame_coordinates, z_features):

@@ -324,7 +324,7 @@ def test_boundary_without_intercept_is_the_hyperplane_where_scores_are_equal(c, 
 @pytest.mark.parametrize("c", [1.0, 0.2, 4.0])
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_hyperplane_touches_the_boundary_at_its_point_nearest_to_the_centre(c, d):
-    """Scores are equal at p, their slope there is (ρ / sinh ρ) ‖w‖ along w, and nearer points have one order of scores."""
+    """Scores are equal at p, their slope is (ρ / sinh ρ) ‖w‖ along w, and the order of scores is constant nearer by."""
     X, y = three_classes(3, d=d, K=4, c=c)
     model = PoincareLogisticRegression(curvature=-c).fit(X, y)
     centre, ways = model.reference_[0], np.random.default_rng(4).standard_normal((500, d))

@@ -245,7 +245,7 @@ def test_a_lasso_is_drawn_with_keys_and_cancelled(browser, tmp_path, page):
     assert browser.ask("state().selection") == np.flatnonzero(inside).tolist()
     browser.keys("#stage", Keys.SPACE, 9 * UP, Keys.SPACE, 9 * RIGHT, Keys.ESCAPE, Keys.ENTER)
     assert browser.ask("state().selection") == np.flatnonzero(inside).tolist()
-    # Without a curve, Enter describes the point nearest to the cursor, and X removes it.
+    # Without a curve, Enter pins the point nearest to the cursor, and X adds it to the selection or removes it.
     cursor = at + STEP * np.sum([*moves, (9, -9)], axis=0)
     i = int(np.argmin(np.linalg.norm(places - cursor, axis=1)))
     assert browser.ask("state().pinned") == i

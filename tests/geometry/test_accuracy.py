@@ -1,4 +1,4 @@
-"""The accuracy contract: every operation against the paper's formulas in mpmath, from the centre to the rim."""
+"""Accuracy of every operation, compared with the paper's formulas in mpmath, from the centre to the rim."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ GAPS = (1e-1, 1e-2, 1e-4, 1e-8, 1e-12, 1e-15)
 
 
 def pairs(d, c, seed=0):
-    """Pairs (x, p): every gap of x with a p anywhere, then pairs as close as 1e-15; fewer where truth is slow."""
+    """Pairs (x, p) with every gap of x, then pairs as close as 1e-15; fewer in high dimensions, for speed."""
     rng = np.random.default_rng(seed)
     few = d > 100
     for gap in GAPS:
@@ -46,7 +46,7 @@ def test_distance_and_logarithm_are_exact_up_to_the_rim(name, d, c):
 @curvatures
 def test_pairwise_distances_are_exact_up_to_the_rim(d, c):
     def between(x, p):
-        # More points than the kernel takes at once, so that pairs of all its parts are compared.
+        # More points than a block of the kernel, so that points of different blocks are compared too.
         return geometry.pairwise_distance(np.stack([p, x]), np.repeat([p, x], [512, 1], axis=0), c=c)[0, -1]
 
     assert worst(between, exact.distance, d, c) <= 4 * EPS
@@ -57,7 +57,7 @@ def test_pairwise_distances_are_exact_up_to_the_rim(d, c):
 def test_tangent_features_are_exact_up_to_the_rim(d, c):
     frame = worst(lambda x, p: tangent.frame_coordinates(x[None], p, c=c), exact.frame, d, c, row_error)
     z = worst(lambda x, p: tangent.z_features(x[None], p, c=c), exact.z, d, c, row_error)
-    # Half a unit more than a distance: the order of sums over 1,000 coordinates depends on how they were compiled.
+    # A larger tolerance than for distances: the order of sums over 1,000 coordinates depends on the compiler.
     assert frame <= 5 * EPS
     assert z <= 5 * EPS
 
@@ -112,7 +112,7 @@ def test_geodesics_are_exact_between_their_ends(d, c):
     for t in (0.25, 0.5, 0.9) if d < 100 else (0.25,):
         computed = [geometry.geodesic(x, p, t, c=c) for x, p in pairs(d, c)]
         truth = [exact.geodesic(exact.vector(x), exact.vector(p), mpf(t), mpf(c)) for x, p in pairs(d, c)]
-        # Ends on opposite sides cancel; the error is measured against the ends, which is what the point is made of.
+        # Ends on opposite sides cancel, so the error is measured relative to the ends and not to the point.
         errors = [
             float(exact.norm(exact.add(exact.vector(a), exact.minus(b)))) * np.sqrt(c)
             for a, b in zip(computed, truth, strict=True)
@@ -139,7 +139,7 @@ def test_signed_distance_is_exact_up_to_the_rim(d, c):
         computed = geometry.signed_distance(x, w, p, c=c)
         X, W, P = exact.vector(x), exact.vector(w), exact.vector(p)
         truth = exact.signed_distance(X, W, P, mpf(c))
-        # The product ⟨z, w⟩ cancels by the cosine of its angle, and only by that.
+        # The relative error of ⟨z, w⟩ grows with the reciprocal of the cosine of the angle.
         cosine = abs(exact.dot(exact.z(X, P, mpf(c)), W)) / (exact.norm(exact.z(X, P, mpf(c))) * exact.norm(W))
         assert exact.relative_error(computed, truth) <= 4 * EPS * max(1, np.sqrt(d) / 4 / float(cosine))
 
@@ -147,7 +147,7 @@ def test_signed_distance_is_exact_up_to_the_rim(d, c):
 @dimensions
 @curvatures
 def test_exponential_map_is_exact_for_its_input(d, c):
-    """Near the rim a velocity's last digit moves the arrival: the error is held to that of the rounded input."""
+    """Near the rim, the last digit of the velocity moves the result, so an error of this size is allowed."""
     rng = np.random.default_rng(4)
     for _, p in pairs(d, c):
         for length in (1e-8, 1.0, 10.0) if d < 100 else (1.0,):
@@ -162,7 +162,7 @@ ROUNDING = EPS / 2
 
 
 def misplacement(point, truth, c):
-    """Distance of a point to the true one in units of a rounding there; 0 where floats end before the rim."""
+    """Distance of a point to the true one in units of rounding; 0 too close to the rim for float64."""
     gap = float(exact.gap(truth, mpf(c)))
     moved = float(exact.distance(exact.vector(point), truth, mpf(c))) * np.sqrt(c) * gap / 2
     return moved / ROUNDING if gap > 16 * EPS else 0.0
@@ -172,7 +172,7 @@ def misplacement(point, truth, c):
 @curvatures
 @pytest.mark.parametrize("gap", [0.5, 1e-6, 1e-12, 1e-15])
 def test_sums_and_exponentials_are_the_true_points_rounded_once(d, c, gap):
-    # Scaled by √c, a unit in the last place may be two. Twice the precision ends too, on the way through the centre.
+    # Scaling by √c may double a unit in the last place, and even twice the precision loses digits near the centre.
     rng, most = np.random.default_rng(7), 0.5 * np.sqrt(2 * d) + 0.1 + 40 * EPS**2 / gap / ROUNDING
     for _ in range(10):
         x, y, u = at_gap(rng, d, gap, c), at_gap(rng, d, rng.choice([0.5, gap]), c), at_gap(rng, d, 0, 1.0)
@@ -283,7 +283,7 @@ def test_float32_gives_the_rounded_float64_result(c):
     for f in (geometry.distance, geometry.log_map, geometry.mobius_add, geometry.midpoint):
         assert f(x, p, c=c).dtype == np.float32
         rounded = f(x.astype(float), p.astype(float), c=c).astype(np.float32)
-        # A point that float32 rounds onto the rim is the one exception: it stays inside.
+        # The only exception is a point that float32 rounds onto the rim: it is kept inside.
         due = geometry.project(rounded, c=c) if f in (geometry.mobius_add, geometry.midpoint) else rounded
         assert np.array_equal(f(x, p, c=c), due)
     for f in (tangent.frame_coordinates, tangent.z_features):

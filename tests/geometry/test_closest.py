@@ -1,4 +1,4 @@
-"""The closest points of two hulls: optimal, proven so, and one point where the hulls meet."""
+"""The closest points of two hulls are optimal and certified, and are one common point if the hulls meet."""
 
 from itertools import pairwise
 
@@ -32,7 +32,7 @@ DIMENSIONS = (1, 2, 3, 10, 100)
 
 
 def two_clouds(rng, d, c=1.0, apart=0.8, largest=60):
-    """Two clouds on either side of the origin, up to ``apart`` from it: overlapping or not."""
+    """Two clouds on either side of the origin, up to ``apart`` from it; they may overlap."""
     shift = np.zeros(d)
     shift[0] = rng.uniform(0, apart) / np.sqrt(c)
     sizes = rng.integers(1, largest, 2)
@@ -41,7 +41,7 @@ def two_clouds(rng, d, c=1.0, apart=0.8, largest=60):
 
 
 def lorentz_normal(w, p, c):
-    """Unit normal of H(w, p) in hyperboloid coordinates: the derivative of the map from the ball, in plain NumPy."""
+    """Unit normal of H(w, p) in hyperboloid coordinates, by the derivative of the map from the ball in plain NumPy."""
     g, slope = 1 - c * p @ p, 2 * c * p @ w
     n = np.concatenate([[2 * slope / g**2], 2 * np.sqrt(c) * (w / g + slope * p / g**2)])
     return n / np.sqrt(n[1:] @ n[1:] - n[0] ** 2)
@@ -57,7 +57,7 @@ def minkowski(x, y):
 
 
 def check_certificate(pair, X_a, X_b, c):
-    """Each hull in its half-space, and the half-spaces as far apart as stated: arcosh of their normals' product."""
+    """Check that each hull lies in its half-space, and that the half-spaces have the stated distance."""
     n_a, n_b = lorentz_normal(*pair.half_space_a, c), lorentz_normal(*pair.half_space_b, c)
     for n, X in ((n_a, X_a), (n_b, X_b)):
         rows = lorentz(X, c)
@@ -66,7 +66,7 @@ def check_certificate(pair, X_a, X_b, c):
 
 
 def check_points(pair, X_a, X_b, c):
-    """Both points are the stated combinations of rows of their sets."""
+    """Check that both points are the stated combinations of rows of their sets."""
     for point, X, support, weights in (
         (pair.a, X_a, pair.support_a, pair.weights_a),
         (pair.b, X_b, pair.support_b, pair.weights_b),
@@ -111,7 +111,7 @@ def test_hulls_intersect_exactly_where_linear_programming_says_so(seed, d):
 
 
 def distance_to_segment(x, P, Q):
-    """To the geodesic segment from P to Q: that to its line where the foot is inside, otherwise to an end."""
+    """Distance to the geodesic segment from P to Q: to its line if the foot is on the segment, otherwise to an end."""
     z = naive.log_map(Q, P, 1.0)
     foot = project_onto(x, [-z[1], z[0]], P)
     inside = distance(P, foot) + distance(foot, Q) <= distance(P, Q) + 1e-9
@@ -119,7 +119,7 @@ def distance_to_segment(x, P, Q):
 
 
 def brute_force(X_a, X_b):
-    """Least distance over all pairs of edges: along an edge the distance to another one is a convex function."""
+    """Smallest distance over all pairs of edges; along an edge, the distance to another edge is a convex function."""
     edges_a, edges_b = (list(pairwise(X[np.append(h := quickhull(X), h[0])])) for X in (X_a, X_b))
 
     def between(edge, other):
@@ -194,7 +194,7 @@ def test_bounds_hold_for_points_of_every_distance_from_the_rim(seed, d, smallest
     assert 0 <= pair.gap <= 1e-8 * max(1, pair.distance) + spacing
     for X, half_space in ((X_a, pair.half_space_a), (X_b, pair.half_space_b)):
         if half_space is not None:
-            # Measured as Klein coordinates are: the last digit of a row far away moves it by more than the spacing.
+            # Compared in Klein coordinates: the last digit of a far row moves it by more than the spacing.
             margins = np.sinh(signed_distance(X, *half_space)) / np.cosh(distance(X, half_space[1]))
             assert margins.max() <= 1e-12 + spacing
 
@@ -228,7 +228,7 @@ def test_points_move_with_the_sets_and_change_places_with_them(seed, d):
 
 
 def test_parallel_edges_have_their_closest_points_in_the_middle():
-    """Every pair of opposite points is equally close in Klein coordinates, only one pair is in hyperbolic terms."""
+    """All pairs of opposite points are equally close in Klein coordinates, but only one is closest in the disk."""
     pair = closest_points([[0.1, 0.5], [0.1, -0.5]], [[-0.1, 0.5], [-0.1, -0.5]])
     assert pair.status == "optimal"
     assert abs(pair.a[1]) < 1e-7
@@ -257,7 +257,7 @@ def test_a_narrow_slit_between_hulls_is_proven(width):
     pair = closest_points(X_a, X_b)
     assert pair.status == "optimal"
     assert 0 < pair.lower_bound <= pair.distance < 6 * width
-    # The hyperplanes' directions must be known to more digits than two points this close show.
+    # The directions of the hyperplanes need more digits than two points this close can determine.
     assert signed_distance(X_a, *pair.half_space_a).max() <= 1e-15
     assert signed_distance(X_b, *pair.half_space_b).max() <= 1e-15
 
@@ -295,7 +295,7 @@ def test_heights_are_products_with_klein_coordinates_about_the_point(d, c):
 
 
 def exchange(H, w, n_a):
-    """The twin of the kernel: the best exchange again and again, in plain NumPy."""
+    """Plain NumPy version of the kernel, which repeats the best exchange."""
     w = w.copy()
     for _ in range(2000):
         gradient, best = H @ w, (0, None, None)

@@ -1,4 +1,4 @@
-"""Convex hulls in the disk, held to exact rational arithmetic, and in a few more dimensions."""
+"""Convex hulls in the disk, compared with exact rational arithmetic, and in a few more dimensions."""
 
 from fractions import Fraction
 from functools import cmp_to_key
@@ -51,7 +51,7 @@ def exact_turn(A, B, C, c):
 
 
 def exact_hull(X, c):
-    """The twin of both algorithms: monotone chains through Klein coordinates (Andrew), without any rounding."""
+    """Exact version of both algorithms: Andrew's monotone chains in Klein coordinates, without rounding."""
     c, X = Fraction(c), [[Fraction(float(a)) for a in x] for x in X]
     square = [sum(a * a for a in x) for x in X]
     klein = [tuple(a / (1 + c * r) for a in x) for x, r in zip(X, square, strict=True)]
@@ -80,7 +80,7 @@ def at_the_rim(rng, n):
 
 
 def in_a_corner(rng, n):
-    """Far from the origin and all above it, where the paper's lowest point need not be a vertex."""
+    """Points far from the origin on one side, for which the paper's lowest point need not be a vertex."""
     return translate(0.3 * scattered(rng, n), at_gap(rng, 2, 10 ** rng.uniform(-12, -1), 1.0))
 
 
@@ -93,12 +93,12 @@ def on_a_diameter(rng, n):
 
 
 def along_a_geodesic(rng, n):
-    """On one geodesic up to rounding: which way they turn is decided by the last digits."""
+    """Points on one geodesic up to rounding, so that the last digits decide the orientation of triples."""
     return geodesic(*scattered(rng, 2), rng.uniform(0, 1, n))
 
 
 def on_a_circle(rng, n):
-    """Equally far from the origin up to rounding, and the origin."""
+    """Points at equal distances from the origin up to rounding, and the origin itself."""
     angle = rng.uniform(0, 2 * np.pi, n)
     return np.vstack([[0, 0], 0.7 * np.column_stack([np.cos(angle), np.sin(angle)])])
 
@@ -127,7 +127,7 @@ KINDS = [
 
 @st.composite
 def point_sets(draw, kinds=KINDS, largest=24):
-    """Points of the disk and the curvature, for every kind of place where a hull can go wrong."""
+    """Strategy for points of the disk and a curvature, with all kinds of difficult inputs for hulls."""
     rng, c = np.random.default_rng(draw(st.integers(0, 2**32 - 1))), draw(st.sampled_from(CURVATURES))
     X = draw(st.sampled_from(kinds))(rng, draw(st.integers(1, largest))) / np.sqrt(c)
     return X[row_gaps(X, c) > 0], c
@@ -182,7 +182,7 @@ def test_hulls_move_with_the_points(seed, n):
 
 @both
 def test_the_lowest_point_need_not_be_a_vertex(hull):
-    """Errata: the lowest point is no vertex here, and the paper's scan starts from it."""
+    """Errata: the paper's scan starts from the lowest point, which is not a vertex here."""
     X = np.array([[-0.6, 0.5], [0.6, 0.5], [0.0, 0.45], [0.0, 0.7]])
     assert cycle(hull(X)) == [0, 1, 3]
 
@@ -209,7 +209,7 @@ def test_a_thousand_points_on_one_geodesic_leave_its_ends(hull):
 
 @both
 def test_every_point_of_a_circle_at_the_rim_is_a_vertex(hull):
-    """At gap 1e-12 Klein coordinates put them all on the rim, where Qhull finds fewer."""
+    """At a gap of 1e-12, Klein coordinates round all points onto the rim, and Qhull finds fewer vertices."""
     angle = np.linspace(0, 2 * np.pi, 3000, endpoint=False)
     X = np.sqrt(1 - 1e-12) * np.column_stack([np.cos(angle), np.sin(angle)])
     assert len(hull(X)) == 3000

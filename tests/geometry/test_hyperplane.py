@@ -53,7 +53,7 @@ def test_projection_lies_on_the_hyperplane_at_the_stated_distance(x, w, p):
 
 
 def test_points_at_the_last_radius_have_projections_inside_the_ball():
-    """Seen from p, about one in twenty is rounded onto the rim."""
+    """In coordinates about p, about one point in twenty is rounded onto the rim."""
     rng = np.random.default_rng(0)
     X = project(2 * rng.standard_normal((100, 2)) + 1)
     feet = project_onto(X, np.stack([-X[:, 1], X[:, 0]], axis=1), [0.0, 0.0])
@@ -76,7 +76,7 @@ def test_length_of_the_normal_does_not_matter(w, p):
 
 @given(points(2, smallest_gap=0.05), vectors(2), points(2, smallest_gap=0.05), points(2, smallest_gap=0.05))
 def test_distance_to_a_hyperplane_is_invariant_under_isometries(x, w, p, a):
-    """A translation by a moves w along as its differential does: transport to a ⊕ p, turned by the gyration."""
+    """The differential of a translation by a maps w to its transport to a ⊕ p, rotated by the gyration."""
     step = 1e-7 * w / np.linalg.norm(w)
     moved_w = translate(p + step, a) - translate(p - step, a)
     moved = signed_distance(translate(x, a), moved_w, translate(p, a))
@@ -101,7 +101,7 @@ def test_drawn_points_lie_on_the_hyperplane_from_rim_to_rim(gap_p, c):
     w = np.array([0.3, 1.0])
     curve = hyperplane_points(w, p, c=c)
     assert curve.shape == (201, 2)
-    # Towards the ends distances grow without bound; the points are held to H in Euclidean terms.
+    # Towards the ends, distances grow without bound, so the points are compared with H in Euclidean terms.
     margins = translate(curve, -p, c=c) @ (w / np.linalg.norm(w)) * np.sqrt(c)
     assert np.abs(margins).max() < 1e-11
     ends = np.linalg.norm(curve[[0, -1]], axis=1) * np.sqrt(c)

@@ -57,7 +57,7 @@ def test_weight_k_counts_a_row_k_times():
 
 
 def test_mean_of_a_spread_out_tree_is_reached():
-    """A unit-step gradient iteration runs away here: radii reach 8.2, and curvature grows with them."""
+    """A gradient iteration with unit steps diverges here: radii reach 8.2, and the Hessian grows with them."""
     X = load_mammals().data
     assert gradient(X, frechet_mean(X)) < 1e-11
 
@@ -102,7 +102,7 @@ def test_the_mean_of_no_points_raises():
 
 @pytest.mark.parametrize("d", [2, 20])
 def test_the_mean_of_many_rows_does_not_depend_on_the_sample(d):
-    """With all rows of the sample that gives the start in one corner, or without any weight."""
+    """The rows of the initial sample are all in one corner, or have no weight."""
     rng = np.random.default_rng(3)
     X = cloud(rng, 50_000, d, 1.0, smallest_gap=0.01)
     X[::5] = X[0]

@@ -65,7 +65,7 @@ def test_geodesics_are_straight_in_the_klein_ball(X):
 
 
 def test_z_is_linear_in_hyperboloid_coordinates(X):
-    """MATHS, fact 1: one (d + 1) × d matrix per p."""
+    """By MATHS, fact 1, z is given by one (d + 1) × d matrix per p."""
     Z, H = z_features(X, np.array([0.3, -0.2, 0.1, 0.4])), ball_to_hyperboloid(X)
     matrix = np.linalg.lstsq(H, Z)[0]
     assert matrix.shape == (5, 4)

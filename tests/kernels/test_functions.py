@@ -1,4 +1,4 @@
-"""Kernels of hyperbolic space: their formulas up to the rim, and that they are positive definite."""
+"""Kernels of hyperbolic space match their formulas up to the rim and are positive definite."""
 
 import mpmath
 import numpy as np
@@ -20,7 +20,7 @@ each = pytest.mark.parametrize("kernel", [laplacian_kernel, secant_kernel, heat_
 
 
 def spread(seed, n, d, c=1.0):
-    """Points at all gaps down to 1e-15, some of them close together."""
+    """Points with all gaps down to 1e-15, some of them close together."""
     rng = np.random.default_rng(seed)
     X = np.array([at_gap(rng, d, 10.0**-g, c) for g in rng.uniform(0, 15, n)])
     X[1::2] = X[::2][: n // 2] * (1 - 1e-9 * rng.uniform(0, 1, (n // 2, 1)))
@@ -64,7 +64,7 @@ def test_kernels_are_positive_definite_up_to_the_rim(kernel, d, scale):
 
 
 def test_a_gaussian_of_the_distance_is_not_positive_definite():
-    """Why the heat kernel: the obvious candidate has a negative eigenvalue on points of the disk."""
+    """This is why the heat kernel is needed: the Gaussian has a negative eigenvalue on points of the disk."""
     X = cloud(np.random.default_rng(0), 200, 2, 1.0, smallest_gap=1e-3)
     assert np.linalg.eigvalsh(np.exp(-(pairwise_distance(X) ** 2) / 32)).min() < -1e-3
 

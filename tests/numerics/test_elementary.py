@@ -1,4 +1,4 @@
-"""The logarithm and the exponential of the row kernels, held to mpmath."""
+"""The logarithm and the exponential of the row kernels, compared with mpmath."""
 
 import mpmath
 import numpy as np

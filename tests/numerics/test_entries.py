@@ -1,4 +1,4 @@
-"""Coordinates as kernels read them, for every layout that an array may have."""
+"""Kernels read the right coordinates for every memory layout of an array."""
 
 import numpy as np
 import pytest

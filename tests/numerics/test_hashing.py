@@ -1,4 +1,4 @@
-"""Hashed uniforms against the generator in integers of any size."""
+"""Hashed uniform numbers, compared with the generator in Python integers."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The authors' procedure, step by step as their tables need it."""
+"""The authors' procedure, with the steps that reproduce their tables."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_scores_match_the_steps_written_out(drop_intercept, cells):
 
 
 def platt(train, positive, test):
-    """Platt's probabilities: a logistic curve through targets just off 0 and 1."""
+    """Platt's probabilities: a logistic curve fitted to targets slightly inside 0 and 1."""
     high, low = (positive.sum() + 1) / (positive.sum() + 2), 1 / ((~positive).sum() + 2)
     target, rows = np.where(positive, high, low), np.concatenate([train, train])[:, None]
     labels, weights = np.repeat([1, 0], len(train)), np.concatenate([target, 1 - target])
@@ -42,7 +42,7 @@ def platt(train, positive, test):
 
 @pytest.mark.parametrize(("drop_intercept", "accuracy"), [(False, 0.8977), (True, 0.8636)])
 def test_platt_scaling_of_its_scores_gives_the_papers_accuracy(drop_intercept, accuracy, cells):
-    """89.77 % of the second table: probabilities from training scores, the highest wins."""
+    """The 89.77 % of the paper's second table: the class with the highest probability from training scores."""
     model = AuthorsSVC(cells.reference_points, drop_intercept=drop_intercept, calibration=None).fit(
         cells.X_train, cells.y_train
     )

@@ -1,4 +1,4 @@
-"""The rivals as scikit-learn estimators: its checks, labels, weights, bad input."""
+"""The baselines as scikit-learn estimators: estimator checks, labels, weights, bad input."""
 
 import pickle
 
@@ -19,7 +19,7 @@ RIVALS = [
     AuthorsSVC("means"),
 ]
 rivals = pytest.mark.parametrize("rival", RIVALS, ids=repr)
-# Most sets here are small; tests/decision/test_calibration.py sees this warning.
+# Most data sets here are small; tests/decision/test_calibration.py tests this warning.
 pytestmark = pytest.mark.filterwarnings("ignore:Classes with fewer distinct rows")
 quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 learning = pytest.mark.parametrize("rival", [r for r in RIVALS if not isinstance(r, HyperboloidPerceptron)], ids=repr)
@@ -33,7 +33,7 @@ def test_scikit_learns_checks_pass_inside_the_ball(estimator, check, inside_the_
 
 @quiet
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
-# Without a calibration: projected rows lie at a distance of some 37, from which slopes are learned badly.
+# Without calibration, because slopes are fitted badly to projected rows, which are at a distance of about 37.
 @pytest.mark.usefixtures("most_outside")
 @parametrize_with_checks([HyperboloidSVC(outside="project", calibration=None)])
 def test_scikit_learns_checks_pass_on_the_rim(estimator, check):
@@ -42,7 +42,7 @@ def test_scikit_learns_checks_pass_on_the_rim(estimator, check):
 
 @pytest.fixture
 def three():
-    """Three overlapping classes of the disk, by name."""
+    """Three overlapping classes of the disk, with names as labels."""
     rng = np.random.default_rng(0)
     X = cloud(rng, 300, 2, 1.0)
     angle = np.arctan2(X[:, 1], X[:, 0]) + 0.2 * rng.standard_normal(300)
@@ -67,7 +67,7 @@ def test_weights_act_like_copies_and_weight_zero_like_absence(rival, three):
     "rival", [EuclideanSVC(), EuclideanSVC(loss="hinge"), HyperboloidSVC(tol=1e-10), AuthorsSVC([0.1, 0.0])], ids=repr
 )
 def test_rows_that_are_not_merged_keep_their_weights(rival, monkeypatch, three):
-    """Rows above the limit are not merged; copies are still weights and absence is absence."""
+    """More rows than the limit are not merged, but weights still act like copies, and weight 0 like absence."""
     X, y = three
     weights = np.random.default_rng(2).integers(0, 9, len(y))
     few = clone(rival).fit(X, y, weights).decision_function(X)
@@ -116,7 +116,7 @@ def test_string_labels_are_supported(rival, three):
 @quiet
 @rivals
 def test_curvature_only_rescales_the_ball(rival, three):
-    """A ball of radius 3 holds the same points, three times as far from the origin."""
+    """A ball of radius 3 contains the same points, with coordinates multiplied by three."""
     X, y = three
     if isinstance(rival, (EuclideanSVC, AuthorsSVC)):
         rival = clone(rival).set_params(C=5.0)

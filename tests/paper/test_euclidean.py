@@ -1,4 +1,4 @@
-"""The Euclidean SVM beside liblinear, with and without intercept."""
+"""The Euclidean SVM compared with liblinear, with and without intercept."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_squared_hinge_matches_liblinear(fit_intercept, off_centre):
 
 
 def test_hinge_has_in_effect_an_intercept_without_penalty(off_centre):
-    """libsvm's intercept has none."""
+    """The intercept of libsvm has no penalty."""
     X, y = off_centre
     model = EuclideanSVC(5.0, loss="hinge", calibration=None).fit(X, y)
     free = SVC(C=5.0, kernel="linear", tol=1e-8).fit(X, y)
@@ -44,7 +44,7 @@ def test_hinge_has_in_effect_an_intercept_without_penalty(off_centre):
 
 
 def test_an_intercept_improves_accuracy():
-    """Why the paper's rival looked worse than it is: its boundaries all passed through the origin."""
+    """Without an intercept, as in the paper's baseline, all boundaries pass through the origin."""
     X, y, _, _ = make_ball_classification(5000, 2, reference_norm=0.57, random_state=3)
     with_intercept = EuclideanSVC(1000.0, calibration=None).fit(X, y).score(X, y)
     without = EuclideanSVC(1000.0, fit_intercept=False, calibration=None).fit(X, y)

@@ -55,7 +55,7 @@ def test_integer_weights_act_like_repeated_visits():
 
 
 def test_large_weights_act_like_repeated_visits_and_take_no_longer():
-    """A far row of weight 20,000 is visited some 10,000 times in a row; one of weight 1e15 not one by one."""
+    """A far row of weight 20,000 is visited about 10,000 times in a row; visits for a weight of 1e15 are combined."""
     R = hyperboloid_rows(np.array([[0.99999, 0.0], [0.0, 0.3]]), np.zeros(2), 1.0)
     y, order = np.array([1.0, -1.0]), np.arange(2)
     once, weighted = 2 * np.eye(3)[1], 2 * np.eye(3)[1]
@@ -71,7 +71,7 @@ def test_large_weights_act_like_repeated_visits_and_take_no_longer():
 
 
 def test_an_update_moves_all_scores_to_one_side():
-    """-[x, x'] = cosh d(x, x'): why the rule does not learn."""
+    """The rule does not learn, because -[x, x'] = cosh d(x, x') is always positive."""
     X, y, _, _ = make_ball_classification(100, 2, margin=0.5, random_state=0)
     R = hyperboloid_rows(X, np.zeros(2), 1.0)
     gram = R[:, :1] * R[:, 0] - R[:, 1:] @ R[:, 1:].T

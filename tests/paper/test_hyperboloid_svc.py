@@ -1,4 +1,4 @@
-"""The hyperboloid SVM of Cho et al.: its objective, its minima, and what the paper reports of it."""
+"""The hyperboloid SVM of Cho et al.: its objective, its minima, and the paper's results for it."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ from support.balls import cloud
 
 
 def problem(seed, n=60, d=2, flipped=0.1):
-    """Rows seen from the origin, labels and costs of a small overlapping problem."""
+    """Rows about the origin, labels and costs of a small overlapping problem."""
     rng = np.random.default_rng(seed)
     X, y, _, _ = make_ball_classification(n, d, reference_norm=0.5, random_state=seed)
     y = np.where(rng.random(n) < flipped, -y, y).astype(float)
@@ -76,7 +76,7 @@ def test_polar_coordinates_keep_the_square_and_come_back():
 
 
 def test_boundary_has_the_products_of_its_normal():
-    """[n, x] from coordinates seen from p is what the foot and the normal in the ball give."""
+    """[n, x] from coordinates about p agrees with the foot and the normal in the ball."""
     rng = np.random.default_rng(3)
     for c in (1.0, 0.3):
         X, p = cloud(rng, 50, 3, c), cloud(rng, 1, 3, c)[0]
@@ -92,7 +92,7 @@ def test_boundary_has_the_products_of_its_normal():
 
 
 def scipys_best(R, y, C, tries=12):
-    """The least objective that a long simplex search finds from random starts, in a chart of its own."""
+    """Lowest objective found by a long simplex search from random starts, with separate coordinates."""
     rng = np.random.default_rng(0)
 
     def value(t):
@@ -120,7 +120,7 @@ def test_no_long_search_from_many_starts_does_better(seed):
 
 
 def test_starts_have_the_right_sign_and_scale():
-    """A start with the wrong sign is what a copy of this rival once suffered from."""
+    """The copy of this baseline that the paper used had a start with the wrong sign."""
     for seed in range(5):
         R, y, C = problem(seed, n=300, d=3, flipped=0.0)
         halfway, least_squares, one_sided = starts(R, y, C)
@@ -176,7 +176,7 @@ def test_projection_is_the_nearest_point_of_the_cone():
 @pytest.mark.parametrize("norm", [0.19, 0.38, 0.57])
 @pytest.mark.parametrize("n", [1000, 20_000])
 def test_synthetic_sets_of_the_paper_are_learned(n, norm):
-    """d = 2, ε = 0.01, C = 10: the paper plots this rival just below 100 %."""
+    """With d = 2, ε = 0.01 and C = 10, the paper plots this baseline just below 100 %."""
     X, y, _, _ = make_ball_classification(n, 2, margin=0.01, reference_norm=norm, random_state=0)
     model = HyperboloidSVC(C=10.0, calibration=None).fit(X, y)
     assert model.score(X, y) >= 0.998
@@ -194,7 +194,7 @@ def test_synthetic_sets_of_the_paper_are_learned(n, norm):
     [(fetch_olsson, 0.7197), (fetch_cifar10, 0.8987), (fetch_fashion_mnist, 0.7678)],
 )
 def test_accuracy_is_above_what_the_paper_reports(fetch, reported, published_data, monkeypatch):
-    """Its second table, C = 5; there with Platt scaling, here by the scores alone."""
+    """Compared with the paper's second table, C = 5; the paper uses Platt scaling, this test the scores alone."""
     monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
     data = fetch(download_if_missing=False)
     model = HyperboloidSVC(C=5.0, calibration=None).fit(data.X_train, data.y_train)
@@ -213,7 +213,7 @@ def test_scores_grow_with_the_signed_distance(overlapping):
 
 
 def test_a_class_among_the_others_gets_no_boundary_and_a_warning():
-    """One point in the middle of a ring: with all points on one side it costs least."""
+    """For one point in the middle of a ring, the cost is lowest with all points on one side."""
     ring = 0.7 * np.array([[np.cos(t), np.sin(t)] for t in np.linspace(0, 6, 40)])
     X, y = np.vstack([ring, [[0.0, 0.0]]]), np.array([0] * 40 + [1])
     with pytest.warns(ConvergenceWarning, match=r"all points on one side(.|\n)*class 1"):
@@ -224,7 +224,7 @@ def test_a_class_among_the_others_gets_no_boundary_and_a_warning():
 
 
 def test_points_near_the_rim_are_distinguished():
-    """Hyperbolic radius 30, where hyperboloid coordinates of float64 have lost [x, x] = -1."""
+    """At a hyperbolic radius of 30, hyperboloid coordinates in float64 no longer satisfy [x, x] = -1."""
     angles = np.random.default_rng(0).uniform(0.2, np.pi - 0.2, 200)
     X = np.tanh(15.0) * np.column_stack([np.cos(angles), np.sin(angles)])
     X[::2, 1] *= -1
@@ -257,7 +257,7 @@ def test_stages_report_reaching_max_iter(overlapping):
 
 
 def test_the_best_of_several_starts_is_kept(monkeypatch):
-    """From the bad start alone the descent ends above where it ends from all."""
+    """From the bad start alone, the descent ends at a higher objective than from all starts."""
     R, y, C = problem(7, n=200, flipped=0.0)
     best = solve_by_stages(R, y, C, tol=1e-8, max_iter=1000)
     bad = LocalMinimum(np.array([1e-3, 0.0]), arsinh_svm.farthest_shift(R), 0.0, "", 0).normal

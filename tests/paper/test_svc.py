@@ -1,4 +1,4 @@
-"""The paper's support vector machine: the certified optimum, its own algorithm, and sigmoids of training scores."""
+"""The paper's support vector machine: the certified optimum, the paper's algorithm, and sigmoids of training scores."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Model files: round trips to the bit, writing in one step, and what is refused."""
+"""Model files: bit-exact round trips, atomic writing, and models that cannot be saved."""
 
 import dataclasses
 import hashlib
@@ -56,7 +56,7 @@ def through_a_file(model, path):
 
 
 def assert_same(a, b):
-    """The same types, shapes, bits and order in memory, on which those of products depend, whatever the depth."""
+    """Check for equal types, shapes, bits and memory order (which affects the rounding of products), at any depth."""
     assert type(a) is type(b)
     if isinstance(a, np.ndarray):
         assert (a.dtype, a.shape, a.flags.c_contiguous) == (b.dtype, b.shape, b.flags.c_contiguous)
@@ -78,7 +78,7 @@ def assert_same(a, b):
 
 def assert_same_model(a, b):
     assert_same(a.get_params(), b.get_params())
-    a, b = ({name: value for name, value in vars(model).items() if name != "_tree"} for model in (a, b))  # made anew
+    a, b = ({name: value for name, value in vars(model).items() if name != "_tree"} for model in (a, b))  # rebuilt
     assert set(a) == set(b)
     for name, value in a.items():
         assert_same(value, b[name])

@@ -1,4 +1,4 @@
-"""Mutated model files: each loads as a model that works, or is refused by one clear error."""
+"""Each mutated model file either loads as a working model or is rejected with one clear error."""
 
 import pytest
 

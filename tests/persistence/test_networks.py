@@ -1,4 +1,4 @@
-"""Networks in model files: what is refused, what needs no torch, and how many numbers a network has."""
+"""Networks in model files: rejected files, use without torch, and the number of weights of a network."""
 
 import sys
 import tracemalloc
@@ -86,7 +86,8 @@ def with_one(value, place):
     return change
 
 
-# Where the numbers of the convolutional network begin: a mean, a deviation, kernels, factors, shifts, means.
+# Positions in the weights of the convolutional network, which start with a mean, a deviation, kernels, factors, shifts
+# and means.
 VARIANCES = 1 + 1 + 16 * 9 + 16 * 3
 BATCHES = VARIANCES + 16
 

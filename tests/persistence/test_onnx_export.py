@@ -1,4 +1,4 @@
-"""ONNX graphs: what onnxruntime makes of points is what the classifier makes of them."""
+"""ONNX graphs: the outputs of onnxruntime agree with the classifier."""
 
 import sys
 from pathlib import Path
@@ -45,7 +45,7 @@ def outputs(model, X, path):
 
 
 def assert_agrees(model, X, path):
-    """Within 1e-6, relative; labels where no tie is near."""
+    """Check that outputs agree to a relative 1e-6, and labels if there is no near tie."""
     found = outputs(model, X, path)
     decision = model.decision_function(X)
     np.testing.assert_allclose(found["decision"], decision, rtol=1e-6, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Model files that are damaged, hostile or newer: one clear error each, before anything is made of them."""
+"""Damaged, hostile or newer model files: each is rejected with one clear error before a model is built."""
 
 import hashlib
 import tracemalloc
@@ -27,7 +27,7 @@ def path(tmp_path):
     return tmp_path / "model.hyp"
 
 
-# What the prefix holds, by its field.
+# Positions of the fields in the prefix of a file.
 VERSION, HEADER_BYTES, ARRAY_BYTES = 1, 2, 3
 
 
@@ -48,7 +48,7 @@ def edited(data, *place, value):
 
 
 def refused(path, data, message):
-    """One error of two lines, and little memory on the way to it."""
+    """Check that loading raises one error of two lines and needs little memory."""
     path.write_bytes(data)
     tracemalloc.start()
     with pytest.raises(ModelFileError, match=message) as caught:

@@ -1,4 +1,4 @@
-"""Curves of the disk: on the points that they promise, and circles that meet the rim at the right angle."""
+"""Curves of the disk pass through the right points, and circles meet the rim at the right angle."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_a_geodesic_meets_the_rim_at_right_angles(p, w):
     curve = hypercycle(w, p)
     a, b, m = curve[0], curve[-1], curve[200]
     rows = 2 * np.stack([b - a, m - a])
-    if np.linalg.cond(rows) < 1e6:  # else a diameter, to the eye and to this formula
+    if np.linalg.cond(rows) < 1e6:  # otherwise almost a diameter, for which this formula fails
         centre = np.linalg.solve(rows, [b @ b - a @ a, m @ m - a @ a])
         assert abs(centre @ centre - (centre - a) @ (centre - a) - 1) < 1e-9 * (centre @ centre)
         radii = np.linalg.norm(curve - centre, axis=1)
@@ -45,7 +45,7 @@ def test_every_point_of_a_circle_has_the_same_distance_from_its_centre(p, radius
     assert np.abs(distance(curve, p / np.sqrt(c), c=c) - radius).max() < 1e-7
     assert np.allclose(curve[0], curve[-1], rtol=0, atol=1e-15)
     steps = np.linalg.norm(np.diff(curve, axis=0), axis=1)
-    assert np.ptp(steps) < 1e-9  # a Euclidean circle, evenly
+    assert np.ptp(steps) < 1e-9  # evenly spaced on a Euclidean circle
 
 
 def test_all_hypercycles_of_a_geodesic_share_its_two_ends_on_the_rim():

@@ -1,4 +1,4 @@
-"""Boundaries by content: regions, arcs, margins, support vectors, and what is said of a projection."""
+"""Contents of boundary displays: regions, arcs, margins, support vectors, and the statement about a projection."""
 
 from dataclasses import replace
 
@@ -190,11 +190,11 @@ def test_boundaries_of_several_classes_are_not_hidden_by_a_density(ax, three):
 
 
 class Softmax:
-    """Three classes with pairwise hyperplanes, as of a multinomial model: only what the display asks for."""
+    """Minimal multinomial model for the display: three classes with pairwise hyperplanes."""
 
     def __init__(self, svc, answers):
         self.classes_, self.predict, self.answers = svc.classes_, svc.predict, answers
-        # Weights at a common p, which say nothing of boundaries.
+        # Weights at a common p, which do not determine the boundaries.
         self.coef_ = self.reference_ = np.full(svc.coef_.shape, 0.1)
 
     def hyperplane_between(self, a, b):
@@ -429,7 +429,7 @@ def test_predictions_change_on_the_boundary_of_an_svm_without_a_reference_point(
         assert np.allclose(svc.distances(curve), sign * 0.3, rtol=0, atol=1e-7)
         assert np.all(svc.predict(curve) == svc.classes_[(sign + 1) // 2])
     assert np.array_equal(markers(ax, "support vectors"), X[svc.support_])
-    assert display.reference is None  # boundaries pass through no point that was chosen
+    assert display.reference is None  # boundaries do not pass through a chosen point
     assert "reference point p" not in legend(ax)
 
 
@@ -439,7 +439,7 @@ def test_the_margin_of_a_sphere_is_drawn_on_both_sides_or_not_at_all():
     display = BoundaryDisplay.from_estimator(svc, resolution=20)
     assert display.margin == svc.margin_[0] > 0
     assert np.allclose([np.abs(svc.distances(curve)).max() for curve in display.margins], display.margin)
-    # Within a margin wider than its radius a sphere has nothing.
+    # If the margin is wider than the radius, there is no curve inside the sphere.
     inner = BoundaryDisplay.from_estimator(svc, resolution=20, margin=5.0).margins
     assert sorted(np.ptp(curve, axis=0).max() > 0 for curve in inner) == [False, True]
 
@@ -513,7 +513,7 @@ def test_regions_of_classes_with_one_colour_differ(ax):
 
 
 def calibrated(model, X, y, slope=2.0, shift=0.4):
-    """A fitted classifier of two classes, both equally likely where its value is the shift."""
+    """Fitted classifier of two classes, calibrated so that both are equally likely at a given value."""
     model.fit(X, y)
     calibration = Calibration(np.array([slope]), np.array([-slope * shift]))
     model.decision_ = replace(model.decision_, calibration=calibration)
@@ -553,7 +553,7 @@ def test_predictions_change_on_the_drawn_boundary_whatever_scores_are(name, slop
     assert np.ptp(distances[0]) < 1e-7
     assert np.allclose(distances[0], height, rtol=0, atol=1e-7)
     assert abs(height) > 1e-3
-    # About the hyperplane of the model; a Euclidean one has none, but its boundary.
+    # Margins are about the hyperplane of the model, or about the boundary of a Euclidean model.
     middle = height if name == "euclidean" else 0.0
     assert np.allclose(distances[1:], [[middle - 0.5], [middle + 0.5]], rtol=0, atol=1e-9)
 
@@ -575,7 +575,7 @@ def test_boundaries_that_are_not_equidistant_are_drawn_from_the_regions(ax, over
     line = max((path.vertices for c in ax.collections for path in c.get_paths()), key=len)
     line = line[np.linalg.norm(line, axis=1) < 0.9]
     assert len(line) > 100
-    # Not a pixel to either side of the line, or above and below it, all is predicted alike.
+    # The prediction changes within a pixel of the line, horizontally or vertically.
     steps = np.array([[1, 0], [0, 1]]) / 300
     changes = [model.predict(line + step) != model.predict(line - step) for step in steps]
     assert np.all(changes[0] | changes[1])

@@ -1,4 +1,4 @@
-"""The disk and its points by content: where they are, in which colour, how many in a pixel."""
+"""Contents of disk displays: positions and colours of points, and numbers of points per pixel."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Ink is read on the ground it is drawn on, whatever style the figure has."""
+"""Lines and text contrast with the background for every style of the figure."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,4 @@
-"""Hulls by content: edges along geodesics, pairs, midpoints, boundaries halfway."""
+"""Contents of hull displays: edges along geodesics, closest pairs, midpoints, and bisectors."""
 
 import re
 

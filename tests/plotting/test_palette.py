@@ -1,4 +1,4 @@
-"""Readers with and without all three cones can tell classes apart, by colour or by shape."""
+"""Readers with and without colour blindness can distinguish classes by colour or by shape."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Pictures of many dimensions: what the stated projections keep."""
+"""Pictures of many dimensions: properties that the projections preserve."""
 
 from dataclasses import replace
 
@@ -89,7 +89,7 @@ def test_points_rotated_about_p_keep_their_distance_to_it(c):
 
 
 def blobs(rng, n_classes, d=10):
-    """Classes around random places of the ball, far apart for their width."""
+    """Classes around random points of the ball, far apart relative to their width."""
     centres = from_frame(0.75 * rng.standard_normal((n_classes, d)), np.zeros(d))
     codes = np.repeat(np.arange(n_classes), 60)
     return np.concatenate([from_frame(0.3 * rng.standard_normal((1, d)), centres[k]) for k in codes]), codes
@@ -102,7 +102,7 @@ def test_regions_of_ten_dimensions_match_the_predictions():
     plane = choose_plane(model, model.decision_.boundary(), X, 1.0)
     agree = np.mean(predicted_codes(model, plane, plane.project(X)) == y)
     assert agree == plane.agreement > 0.95
-    # On the plane itself, far from all points, the classifier says something else.
+    # On the plane itself, which is far from all points, the predictions are different.
     assert np.mean(model.predict(plane.embed(plane.project(X))) == y) < 0.8
     assert f"right for {agree:.0%} of the points" in plane.statement
 

@@ -1,4 +1,4 @@
-"""The tangent space by content: frame coordinates, a straight boundary through p, margins on their rows."""
+"""Contents of tangent displays: frame coordinates, a straight boundary through p, and margins through their rows."""
 
 from dataclasses import replace
 

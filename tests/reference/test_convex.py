@@ -1,4 +1,4 @@
-"""The point of a convex fit for which p is free."""
+"""The reference point of a convex fit in which p is free."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_the_path_ends_at_the_nearest_zero_of_the_functional(c):
         return ball_to_hyperboloid(translate(x, -centre, c=c), c=c) @ u
 
     assert abs(value(p)) < 1e-9
-    # Whatever is nearer to q lies on its side.
+    # All points nearer to q than p are on the same side as q.
     nearer = from_frame(rng.standard_normal((500, 3)) / np.sqrt(c), q, c=c)
     nearer = geodesic(q, nearer, 0.999 * np.minimum(1, distance(q, p, c=c) / distance(q, nearer, c=c)), c=c)
     assert np.all(np.sign(value(nearer)) == np.sign(value(q)))
@@ -64,7 +64,7 @@ def test_the_path_ends_at_the_nearest_zero_of_the_functional(c):
 
 @pytest.mark.parametrize("radius", [10.0, 15.0])
 def test_the_path_to_a_boundary_is_accurate_far_from_the_centre(radius):
-    """Coordinates of 1e4 and 1e6, whose squares differ by 1: found from those, its direction would be lost."""
+    """Squares of coordinates of 1e4 and 1e6 differ only by 1, so a direction computed from them would be lost."""
     e = np.array([1.0, 0.0])
     Q = 5 * np.concatenate([[np.cosh(radius)], np.sinh(radius) * e])
     p = nearest_zero(np.array([0.0, 0.6, -0.8]), Q, 5.0, np.zeros(2), 1.0)  # a line through the centre, too far off
@@ -74,14 +74,14 @@ def test_the_path_to_a_boundary_is_accurate_far_from_the_centre(radius):
 
 
 def test_points_so_far_that_their_sum_has_no_length_still_have_a_boundary():
-    """Of coordinates from 1e16 on their difference is rounded away; the total weight bounds it from below."""
+    """The difference of coordinates above 1e16 is lost to rounding; the total weight is a lower bound for it."""
     for e in (np.array([1.0, 0.0]), np.array([0.6, -0.8])):
         p = nearest_zero(np.array([-5e-25, 3e-25, 4e-25]), 6e24 * np.array([1.0, *e]), 3.0, 0.99 * e, 1.0)
         assert gap(p) > 0
 
 
 def test_a_functional_that_is_least_where_the_points_are_leaves_them_there():
-    """Its gradient is 0 there, and no direction leads to where it vanishes, as it does nowhere."""
+    """The gradient is 0 at the points, and the functional has no zero."""
     p = nearest_zero(np.array([1.0, 0.0, 0.0]), np.array([2.0, 0.0, 0.0]), 2.0, np.array([0.3, 0.1]), 1.0)
     np.testing.assert_allclose(p, [0.3, 0.1], rtol=1e-15)
 

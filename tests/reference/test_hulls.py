@@ -51,7 +51,7 @@ def test_many_rows_are_separated_and_not_only_a_sample_of_them():
 
 
 def test_one_row_on_the_wrong_side_makes_classes_inseparable():
-    """The second row of its class, which is in no evenly spread sample."""
+    """The second row of its class is not in any evenly spaced sample."""
     X, y = apart(n=30_000)
     X[np.flatnonzero(y < 0)[1]] = frechet_mean(X[y > 0])
     assert not separable(X, y).separable
@@ -78,7 +78,7 @@ def test_touching_hulls_are_not_strictly_separable():
 
 
 def test_a_hyperplane_that_misses_a_row_is_not_called_separating(monkeypatch):
-    """The proof is not trusted: the hyperplane is tried on every row."""
+    """The certificate is not trusted alone: the hyperplane is checked on every row."""
     X, y = apart()
     true = closest_points(X[y < 0], X[y > 0])
     monkeypatch.setattr(hulls, "closest_points", lambda X_a, X_b, c, **_: closest_points(X_a[:3], X_b[:3], c=c))
@@ -120,12 +120,12 @@ def test_separable_classes_have_the_midpoint_of_their_hulls_closest_points(name)
 
 def test_closest_is_the_witness_where_hulls_meet():
     X, y = overlapping()
-    # Rows are sorted for a reference point, and so the last bits may differ.
+    # Rows are sorted for a reference point, so the last bits may differ.
     assert distance(reference_point("closest", X, y, None, 1.0), separable(X, y).witness) < 1e-11
 
 
 def test_closest_moves_with_points_that_are_apart():
-    """Where hulls meet, which common point is found is arbitrary."""
+    """Only separable classes are tested: if hulls meet, the choice of the common point is arbitrary."""
     X, y = apart()
     a = np.array([0.4, -0.5])
     moved = reference_point("closest", translate(X, a), y, None, 1.0)

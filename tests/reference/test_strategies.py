@@ -1,4 +1,4 @@
-"""Strategies by name, functions and points."""
+"""Reference points given as names of strategies, functions or points."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The widest margin over all geodesic hyperplanes, and the proof of its two ends."""
+"""The widest margin over all geodesic hyperplanes, and the proofs of its lower and upper bounds."""
 
 import dataclasses
 
@@ -45,7 +45,7 @@ def least(X, y, w, p, c=1.0):
 
 
 def assert_narrow(found, X, y, width=1e-9):
-    """Both ends as they are verified, and no wider apart."""
+    """Check that the interval is narrow, and that ``verify`` confirms both of its ends."""
     assert found.status == "optimal"
     assert found.lower <= found.upper
     lower, upper = found.verify(X, y)
@@ -55,7 +55,7 @@ def assert_narrow(found, X, y, width=1e-9):
 
 
 def search_all_geodesics(X, y, zooms=14, n=61):
-    """Least margins of all geodesics of the disk by ends on the rim, on a grid that is refined about its best."""
+    """Widest margin over all geodesics of the disk, by a refined grid search over their ends on the rim."""
     centre, spread, best = np.array([0.0, np.pi]), np.pi, -np.inf
     for _ in range(zooms):
         a, b = (centre[:, None] + spread * np.linspace(-1, 1, n)).reshape(2, n)
@@ -106,7 +106,7 @@ def cones_allow(X, y, margin):
 
 @pytest.mark.parametrize("d", [2, 5])
 def test_a_cone_solver_finds_a_hyperplane_just_below_the_margin_and_none_above(d):
-    """Hyperplanes of a margin are an intersection of second-order cones."""
+    """Hyperplanes with at least a given margin form an intersection of second-order cones."""
     for seed in range(4):
         X, y = small(seed, n=20, d=d, smallest_gap=0.2)
         found = widest_margin(X, y)
@@ -205,7 +205,7 @@ def test_float32_points_are_exact():
 
 
 def rim(seed, d, smallest_gap, near):
-    """Rows of which all, or all but every second, lie at the rim."""
+    """Rows at the rim; every second one is moved inwards if ``near`` is below 1."""
     rng = np.random.default_rng(seed)
     X = np.array([at_gap(rng, d, smallest_gap * rng.uniform(1, 3), 1.0) for _ in range(12)])
     y = X[:, 0] > -0.1
@@ -231,11 +231,11 @@ def test_both_ends_hold_in_ninety_digits_for_points_up_to_the_rim(d, smallest_ga
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_contact_point_near_the_rim_keeps_far_rows_on_their_sides(seed):
-    """Stored, such a point lies off the best hyperplane, by far more at the distance of the far rows."""
+    """The rounded point is slightly off the best hyperplane, an error that is far larger at the far rows."""
     rng = np.random.default_rng(seed)
     near, far = (translate(cloud(rng, 8, 3, 1.0, 0.5), at_gap(rng, 3, 1e-8, 1.0)) for _ in range(2))
     y = np.repeat([True, False], 8)
-    # The row that lies farthest out of its own cluster goes to the other class.
+    # The row farthest from its cluster is moved to the other class.
     y[np.argmax(np.linalg.norm(translate(near, -near.mean(axis=0)), axis=1))] = False
     X = np.concatenate([near, far])
     if not separable(X, y).separable:
@@ -247,7 +247,7 @@ def test_a_contact_point_near_the_rim_keeps_far_rows_on_their_sides(seed):
 
 
 def test_an_interval_that_rounding_keeps_wide_is_called_stalled():
-    """A row of either side at the last radius, on both sides of a hyperplane that ends between them."""
+    """Both classes have a row at the largest radius, and the hyperplane ends between these rows."""
     X, y = rim(0, 2, 1e-15, 0.5)
     X = translate(X, [1 - 1e-13, 0.0])
     found = widest_margin(X, y)
@@ -397,7 +397,7 @@ def cluster():
         yield client
 
 
-# Rows of the sample that is solved first, so few that the passes over all rows have work to do.
+# Number of rows of the first sample, small enough that passes over all rows find violated rows.
 FEW_ROWS = 40
 
 

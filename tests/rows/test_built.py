@@ -1,4 +1,4 @@
-"""Rows built from training data, kept or built again in every pass, against the same rows in memory."""
+"""Rows built from training data, once or again in every pass, compared with the same rows in memory."""
 
 import pickle
 import threading
@@ -31,7 +31,7 @@ PLACES = pytest.mark.parametrize("place", [KeptRows, StreamedRows])
 
 
 def labelled(n=N, d=D):
-    """Points, labels, weights of which some are 0, and a reference point."""
+    """Points, labels, weights (some of them 0), and a reference point."""
     rng = np.random.default_rng(0)
     weights = rng.uniform(size=n) * (rng.uniform(size=n) > 0.1)
     return cloud(rng, n, d, 1.0), CLASSES[rng.integers(0, 3, n)], weights, at_gap(rng, d, 0.6, 1.0)
@@ -161,7 +161,7 @@ def test_with_infinite_cost_rows_without_weight_are_left_out(data, place, kind):
 
 @KINDS
 def test_blocks_of_many_pieces_are_built_piece_by_piece(kind):
-    """So wide that a piece has 8 rows."""
+    """The rows are so wide that a piece has only 8 rows."""
     data = labelled(n=45, d=PIECE_NUMBERS // 8)
     source, rows = pair(StreamedRows, kind, data, block_rows=20)
     assert check_pass(source, rows) == [8, 8, 4, 8, 8, 4, 5]
@@ -282,10 +282,10 @@ def test_a_thinned_source_has_a_subset_of_rows_with_the_total_cost():
 
 
 def test_working_sets_match_those_in_memory_for_every_source():
-    """Limits of memory count in memory too: fits that gather other rows end in other digits."""
+    """The same memory limits are used in memory, because fits that gather different rows differ in the last digits."""
     X, y = noisy_points()
     found, due = (solve(source, 1e-3, small(400)) for source in (signed(X, y), signed(X, y).gathered()))
-    assert due.gap > 1e-9  # not at the optimum, where all ways meet
+    assert due.gap > 1e-9  # not at the optimum, which all fits reach
     np.testing.assert_allclose(found.w, due.w, rtol=1e-10)
     assert found.n_passes == due.n_passes
 

@@ -1,4 +1,4 @@
-"""Rows against the explicit matrix that they stand for."""
+"""Rows in memory, compared with the explicit matrix that they represent."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def joined(parts):
 
 
 def labelled(seed=0, n=60, d=4, features="frame", **options):
-    """Rows of points with random labels and costs, and the matrix they stand for."""
+    """Rows of points with random labels and costs, and the matrix that they represent."""
     rng = np.random.default_rng(seed)
     X, p, y = cloud(rng, n, d, 1.0), at_gap(rng, d, 0.6, 1.0), rng.choice([-1.0, 1.0], n)
     rows = Rows.labelled(implicit_rows(X, p, features=features), y, rng.uniform(size=n))

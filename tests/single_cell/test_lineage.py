@@ -20,7 +20,7 @@ def chain(name, start, n):
 
 @pytest.fixture(scope="module")
 def lineage():
-    """A stem that parts into a and b; b parts into c and d. Branches have 20 cells."""
+    """A stem that splits into a and b; b splits into c and d. Branches have 20 cells."""
     parents = {"stem0": None, **chain("stem", "stem0", 20)} | {"stem0": None}
     parents |= chain("a", "stem19", 24) | chain("b", "stem19", 20) | chain("c", "b19", 22) | chain("d", "b19", 20)
     tree = TreeEmbedding(root="stem0").fit(parents)
@@ -44,7 +44,7 @@ def test_time_is_the_hyperbolic_distance_from_the_root(lineage):
 
 
 def test_paths_step_to_the_nearest_cells_and_copies_have_no_edge_to_themselves():
-    """Beside the shortest paths in the graph of all pairs, with six cells at one point."""
+    """Compared with the shortest paths in the graph of all pairs, with six cells at one point."""
     X = cloud(np.random.default_rng(0), 40, 2, 1.0)
     X[10:16] = X[10]
     cells = anndata.AnnData(np.zeros((40, 1)), obsm={"X_poincare": X})

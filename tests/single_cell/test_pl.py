@@ -79,7 +79,7 @@ def test_numbers_and_genes_have_a_colour_bar_and_the_largest_is_on_top(cells, ax
 
 @pytest.mark.parametrize("model", [PoincareSVC(folds=2), PoincareLogisticRegression(fit_intercept=False)])
 def test_boundaries_match_the_stored_model(cells, ax, model):
-    """Along a drawn line two classes tie: a step to its two sides changes the prediction."""
+    """The predictions on the two sides of a drawn line are different."""
     hs.tl.classify(cells, "kind", model=model)
     hs.pl.disk(cells, "kind", boundaries="kind_predicted", ax=ax)
     fitted = hs.stored_model(cells, "kind_predicted")
@@ -91,7 +91,7 @@ def test_boundaries_match_the_stored_model(cells, ax, model):
 
 
 def _lines(ax):
-    """All lines but the rim: of arcs, and of the edges of regions."""
+    """All lines except the rim: arcs, and edges of regions."""
     arcs = [line.get_xydata() for line in ax.lines[1:]]
     paths = [path.vertices for c in ax.collections if hasattr(c, "levels") for path in c.get_paths()]
     return arcs + [path for path in paths if len(path)]

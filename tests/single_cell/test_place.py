@@ -26,7 +26,7 @@ def cells(n, seed, shift=0.0):
 
 
 def with_components(adata, n=3):
-    """Components as scanpy writes them."""
+    """Add principal components in scanpy's format."""
     centred = adata.X - adata.X.mean(axis=0)
     loadings = np.linalg.svd(centred, full_matrices=False)[2][:n].T
     adata.varm["PCs"] = loadings

@@ -1,4 +1,4 @@
-"""Cells brought into the ball: what is written, what survives files, what is refused."""
+"""Poincaré maps of AnnData objects: the stored results, round trips through files, and rejected input."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_all_results_round_trip_through_files(cells, tmp_path, form):
     back = getattr(anndata, f"read_{form}")(tmp_path / f"cells.{form}")
     assert np.array_equal(back.obsm["X_poincare"], cells.obsm["X_poincare"])
     assert_same(back.uns["poincare_map"], cells.uns["poincare_map"])
-    assert "sigma" not in back.uns["poincare_map"]["params"]  # None: HDF5 has no word for it
+    assert "sigma" not in back.uns["poincare_map"]["params"]  # it is None, which HDF5 cannot store
 
 
 def test_a_map_can_be_classified_and_drawn(cells):

@@ -1,4 +1,4 @@
-"""With scanpy itself: its packaged data, its files, its plots."""
+"""Tests with scanpy itself: its packaged data, its files and its plots."""
 
 import warnings
 
@@ -19,12 +19,12 @@ with warnings.catch_warnings():
 
 import hyplearn.single_cell as hs
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # scanpy's own, of its dependencies
+pytestmark = pytest.mark.filterwarnings("ignore")  # scanpy warns about its dependencies
 
 
 @pytest.fixture(scope="module")
 def blood():
-    """700 blood cells of ten kinds, their first two principal components brought into the ball."""
+    """700 blood cells of ten kinds, with their first two principal components mapped into the ball."""
     cells = sc.datasets.pbmc68k_reduced()
     components = cells.obsm["X_pca"][:, :2]
     cells.obsm["X_poincare"] = ExpMap().fit_transform(2 * components / np.abs(components).max())
@@ -47,7 +47,7 @@ def test_markers_of_predicted_types_are_found_by_scanpy(blood):
 
 
 def test_sets_of_packaged_cells_have_the_requested_coverage(blood):
-    """Random splits; types with fewer than 20 cells have too few for a guarantee of their own and are left out."""
+    """Random splits; types with fewer than 20 cells are left out, because they have no guarantee by class."""
     counts = blood.obs["bulk_labels"].value_counts()
     kept = blood.obs["bulk_labels"].isin(counts.index[counts >= 20]).to_numpy()
     X, y = blood.obsm["X_poincare"][kept], blood.obs["bulk_labels"].to_numpy().astype(str)[kept]

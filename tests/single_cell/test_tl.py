@@ -1,4 +1,4 @@
-"""Classification of AnnData objects: what is written, what survives files, what is refused."""
+"""Classification of AnnData objects: the stored results, round trips through files, and rejected input."""
 
 import sys
 

@@ -20,7 +20,7 @@ from support import naive
 
 
 def watched(criterion):
-    """The criterion, and the list of the costs at which it was evaluated."""
+    """Wrap the criterion; also returns the list of the costs at which it was evaluated."""
     seen = []
 
     def evaluate(C):
@@ -56,7 +56,7 @@ def test_a_criterion_that_hardly_decreases_selects_the_smaller_cost():
 
 
 def test_a_negative_criterion_is_compared_by_its_size():
-    """Negative logarithms of evidence may be negative: better is lower."""
+    """The negative logarithm of the evidence may itself be negative; lower is still better."""
     assert choose_cost(lambda C: -100.0 + (np.log10(C) - 3) ** 2) == 1000.0
 
 

@@ -1,4 +1,4 @@
-"""The interior point method against its optimality conditions and plain NumPy."""
+"""The interior-point method, compared with its optimality conditions and plain NumPy."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -22,7 +22,7 @@ def problem(seed, n=80, d=4):
 
 
 def interior(seed, n=80, d=4):
-    """A point inside: rows, costs, w, (α, β, s, ξ) and Θ."""
+    """Interior point of a problem: rows, costs, w, (α, β, s, ξ) and Θ."""
     U, C = problem(seed, n, d)
     rng = np.random.default_rng(seed + 1)
     w, share = rng.standard_normal(d), rng.uniform(0.01, 0.99, n)
@@ -155,7 +155,7 @@ def test_few_steps_leave_the_best_bounds_so_far():
 
 
 def test_very_many_copies_are_solved_without_crossover():
-    """More rows on the margin than are solved for one by one."""
+    """There are more rows on the margin than the crossover allows."""
     copies = 2 * MOST_COPIES
     U, C = np.tile([[2.0, 0.0]], (copies, 1)), np.full(copies, 1.0)
     box = solve_box(U, C, tol=1e-9)

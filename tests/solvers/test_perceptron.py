@@ -1,4 +1,4 @@
-"""The perceptrons against Algorithm 1 of the paper and its two theorems."""
+"""The perceptrons, compared with Algorithm 1 of the paper and its two theorems."""
 
 import numpy as np
 import pytest
@@ -84,7 +84,7 @@ def test_a_direction_is_new_unless_it_is_rounding(off, rank):
 
 
 def test_pseudo_inverse_is_exact_for_rows_of_low_rank():
-    """All points in a plane through the centre: the rank stays 2 of 5, and repeated directions are not new."""
+    """All points are in a plane through the centre, so the rank is 2 of 5; repeated directions do not raise it."""
     rng = np.random.default_rng(1)
     plane = np.linalg.qr(rng.standard_normal((5, 2)))[0].T
     X, p = cloud(rng, 80, 2, 1.0) @ plane, np.array([0.1, 0.2]) @ plane
@@ -154,7 +154,7 @@ def test_average_is_the_mean_of_the_unit_normals_after_each_visit():
 
 @pytest.mark.parametrize("n", [50, 20_001])
 def test_a_shuffled_pass_visits_every_row_once(n):
-    """With w = 0 and a row that never turns right (x = p), every visit of it is an update that changes nothing."""
+    """With w = 0 and a row that is never correct (x = p), every visit is an update that changes nothing."""
     p = np.array([0.1, 0.2])
     rows = implicit_rows(np.tile(p, (n, 1)), p, features="z")
     perceptron = Perceptron.first_order(2)
@@ -174,7 +174,7 @@ def test_paper_bound_gives_the_eight_bounds_of_table_1():
 
 @given(st.integers(0, 10**6), st.floats(0.02, 1.0), st.integers(1, 6))
 def test_first_order_stays_below_its_mistake_bound(seed, margin, d):
-    """First theorem, with the margin of the hyperplane that labelled the data."""
+    """By the first theorem, with the margin of the hyperplane that labelled the data."""
     X, y, p, w = make_ball_classification(60, d, margin=margin, reference_norm=0.2, random_state=seed)
     rows = implicit_rows(X, p, features="z")
     perceptron = Perceptron.first_order(d)
@@ -192,7 +192,7 @@ def test_first_order_stays_below_its_mistake_bound(seed, margin, d):
 
 @given(st.integers(0, 10**6), st.floats(0.02, 1.0), st.integers(1, 6), st.sampled_from([0.01, 1.0, 30.0]))
 def test_second_order_stays_below_its_mistake_bound(seed, margin, d, a):
-    """Second theorem: the eigenvalues are those of the mistaken rows."""
+    """By the second theorem, with the eigenvalues of the mistaken rows."""
     X, y, p, w = make_ball_classification(60, d, margin=margin, reference_norm=0.2, random_state=seed)
     Z, sequence = z_features(X, p), []
     perceptron = Perceptron.second_order(d, a)

@@ -23,7 +23,7 @@ def test_no_other_sigmoid_has_a_lower_loss(seed, share, apart):
     scores, positive, weights = drawn(seed, share=share, apart=apart)
     found = fit_sigmoid(scores, positive, weights)
     best = minimize(lambda ab: platt_loss(ab, scores, positive, weights), found, method="Nelder-Mead", tol=1e-10)
-    # A slope below 0 is refused: then the constant is the best that is left.
+    # Negative slopes are not allowed; if the best slope is negative, the result is a constant.
     if found.slope > 0:
         assert platt_loss(found, scores, positive, weights) <= best.fun + 1e-9 * weights.sum()
     else:
@@ -49,7 +49,7 @@ def test_weight_k_counts_a_row_k_times():
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 def test_separated_scores_have_a_finite_sigmoid_in_any_unit(scale):
-    """The targets' doing (Platt 1999): the loss itself would go on to an infinite slope."""
+    """Platt's targets (1999) keep the slope finite; with targets 0 and 1 it would be infinite."""
     scores = np.concatenate([np.linspace(-3, -1, 50), np.linspace(1, 2, 40)])
     positive = scores > 0
     slope, offset = fit_sigmoid(scale * scores, positive, np.ones(90))
@@ -88,7 +88,7 @@ def test_the_sigmoid_of_many_rows_is_optimal():
 def test_sigmoids_fitted_at_once_are_those_fitted_one_by_one(pinned):
     drawings = [drawn(seed, share=0.1 * seed + 0.1, apart=seed) for seed in range(5)]
     scores, positive, weights = np.stack([d[0] for d in drawings]), np.stack([d[1] for d in drawings]), drawings[0][2]
-    scores[3] = 1.0  # says nothing
+    scores[3] = 1.0  # uninformative
     single = [fit_sigmoid(own, sides, weights, pinned=pinned) for own, sides in zip(scores, positive, strict=True)]
     found = fit_sigmoids(scores, positive, weights, pinned=pinned)
     assert np.allclose(np.transpose(found), single, rtol=1e-9, atol=1e-12)

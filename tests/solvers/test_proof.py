@@ -1,4 +1,4 @@
-"""A hard margin is infeasible only where α proves it, and a solution optimal only where rounding leaves no doubt."""
+"""A hard margin is called infeasible only if α proves it, and a solution optimal only beyond rounding errors."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def hard(U):
 
 @given(SEEDS)
 def test_independent_rows_are_separable_whatever_their_lengths(seed):
-    """Eight rows in ten dimensions have a w with any margins; their lengths differ by 1e16."""
+    """For eight independent rows in ten dimensions, some w has any given margins; their lengths differ by 1e16."""
     rng = np.random.default_rng(seed)
     U = rng.standard_normal((8, 10))
     U *= (np.where(np.arange(8) % 2, 2e-4, 1e12) / np.linalg.norm(U, axis=1))[:, None]
@@ -54,7 +54,7 @@ def test_a_combination_that_does_not_vanish_refutes_nothing():
 
 
 def test_rows_that_rounding_alone_separates_are_not_called_infeasible():
-    """Two points in neighbouring floats have rows that are each other's negative to the last bit but one."""
+    """The rows of two points at neighbouring floats are each other's negatives up to the last bit."""
     u = np.array([0.3, 0.2, 0.1])
     U = np.stack([u, -np.nextafter(u, [1.0, 0.0, 1.0])])
     assert solve_svm(hard(U)).status != "infeasible"
@@ -88,7 +88,7 @@ def test_columns_of_zeros_do_not_hide_that_a_problem_is_infeasible():
 @settings(max_examples=50)
 @given(seed=SEEDS)
 def test_the_gap_matches_plain_sums(loss, seed):
-    """P - D by rows, without cancellation, is P less D; also for α outside its box."""
+    """The sum of P - D over rows, without cancellation, equals P minus D, also for α outside its box."""
     rng = np.random.default_rng(seed)
     U, C, w = rng.standard_normal((40, 3)), rng.uniform(0.1, 2, 40), rng.standard_normal(3)
     alpha = rng.uniform(-0.5, 1.5, 40) * C if loss == "hinge" else np.maximum(0, rng.uniform(-1, 2, 40))
@@ -103,7 +103,7 @@ def test_the_gap_matches_plain_sums(loss, seed):
 
 
 def test_a_claim_smaller_than_the_rounding_error_is_withdrawn():
-    """A row of length 1e15 has no digits left in its margin."""
+    """The margin of a row of length 1e15 has no correct digits."""
     U = np.array([[1e15, 1.0], [0.0, 1.0]])
     rows = Rows.explicit(U, np.full(2, 1e6))
     honest = solve_svm(rows)

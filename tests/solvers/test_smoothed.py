@@ -1,4 +1,4 @@
-"""The start for many columns against plain NumPy, and the solver with it against the solver without."""
+"""The start for many columns, compared with plain NumPy, and the solver with and without this start."""
 
 import numpy as np
 import pytest
@@ -103,7 +103,7 @@ def test_a_step_that_goes_too_far_is_cut_where_the_objective_is_lowest(seed):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("C", [1.0, 1e4])
 def test_a_tolerance_below_rounding_stops_immediately(loss, C, monkeypatch):
-    """In as many passes as a tolerance that can be reached, and a few more."""
+    """It takes only a few passes more than a tolerance that can be reached."""
     U, _ = problem(n=6000, d=10)
     rows, passes, inner = Rows.explicit(U, np.full(6000, C)), [], MemoryRows.fold
     monkeypatch.setattr(MemoryRows, "fold", lambda *arguments: passes.append(1) or inner(*arguments))

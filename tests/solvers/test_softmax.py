@@ -1,4 +1,4 @@
-"""Newton's method for the softmax against plain NumPy, other solvers, and its own certificate, the gradient."""
+"""Newton's method for the softmax, compared with plain NumPy, other solvers, and its certificate, the gradient."""
 
 from dataclasses import replace
 
@@ -115,7 +115,7 @@ def test_half_the_square_of_the_gradient_is_the_gap_at_every_w(seed):
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from([(1, 1, 2), (5, 9, 3), (80, 4, 5), (200, 6, 8)]), st.booleans())
 def test_no_weights_are_better_than_the_bound_allows(seed, shape, full):
-    """P(W) - P* ≤ ½‖∇P(W)‖², with P* from a run to machine precision, at every W and at what a loose fit returns."""
+    """P(W) - P* ≤ ½‖∇P(W)‖², with P* from a run to machine precision, at every W and at the result of a loose fit."""
     n, d, K = shape
     rows, codes, C = problem(seed, n, d, K)
     exact = solve(rows, codes, C, K, tol=1e-13)
@@ -182,7 +182,7 @@ def test_classes_that_a_hyperplane_separates_have_finite_weights(full_hessian):
 
 
 def test_small_losses_keep_their_digits():
-    """Where e^-50 of the probability is left to other classes, the loss is that and the gradient too."""
+    """If the other classes have a probability of e^-50, the loss and the gradient have this size."""
     rows, codes, C = np.array([[1.0, 0.0]]), np.array([0]), np.array([1.0])
     W = np.array([[25.0, 0.0], [-25.0, 0.0]])
     point = softmax._point(ClassRows.of(rows, codes, C, 2), W)
@@ -232,9 +232,9 @@ def test_with_many_rows_the_solver_starts_on_a_sample(monkeypatch):
 
 @pytest.mark.parametrize(("seed", "exponent", "scale"), [(2, 1.0, 20), (0, -1.0, 3), (4, 0.0, 10)])
 def test_steps_that_go_too_far_are_cut_to_where_the_value_is_lowest(seed, exponent, scale):
-    """From weights that are sure and wrong the hessian is nothing, and a full step leads far beyond.
+    """At confident and wrong weights the Hessian of the loss is almost zero, and a full step goes much too far.
 
-    In the last two the loss alone is lowest elsewhere.
+    In the last two cases, the loss without the penalty is lowest at another step length.
     """
     rows, codes, C = problem(seed, low=exponent, high=exponent)
     source = ClassRows.of(rows, codes, C, 4)

@@ -1,4 +1,4 @@
-"""The softmax whose second derivatives are those of a sample."""
+"""The softmax solver with the Hessian of a sample."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from hyplearn.solvers.softmax import solve_softmax, solve_softmax_by_sample
 
 @pytest.fixture
 def problem():
-    """Raw rows, a matrix that makes rows of them, and classes that overlap."""
+    """Raw rows, a matrix that transforms them into rows, and overlapping classes."""
     rng = np.random.default_rng(0)
     raw, codes = rng.standard_normal((3000, 6)), rng.integers(4, size=3000)
     raw[:, :4] += 1.5 * np.eye(4)[codes]

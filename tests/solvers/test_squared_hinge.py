@@ -1,4 +1,4 @@
-"""Newton's method for the squared hinge against plain NumPy and its own certificate, the gradient."""
+"""Newton's method for the squared hinge, compared with plain NumPy and its certificate, the gradient."""
 
 from dataclasses import replace
 
@@ -74,7 +74,7 @@ def test_a_newton_step_lowers_the_value_or_halves_the_gap(seed):
 
 
 def test_steps_that_go_too_far_end_at_the_lowest_point():
-    """Where no row is active the full step leads to w = 0, where every row pays."""
+    """If no row is active, the full step leads to w = 0, where every row is active."""
     source = Rows.explicit(np.array([[1.0, 2.0], [2.0, 1.0]]), np.full(2, 1e8))
     descent = DirectDescent(source, np.full(2, 100.0))
     following, point = descent._following(0.1, 0.0), descent.point
@@ -95,7 +95,7 @@ def test_newtons_method_ends_at_the_exact_solution(seed, shape):
 
 
 def test_all_active_is_ridge_regression_of_ones():
-    """Costs so low that w brings no row to its margin: w = (I + 2C UᵀU)⁻¹ 2C Uᵀ1."""
+    """The costs are so low that no row reaches its margin, so w = (I + 2C UᵀU)⁻¹ 2C Uᵀ1."""
     rng = np.random.default_rng(3)
     U = rng.standard_normal((40, 3)) + 0.5
     C = np.full(40, 1e-3)
@@ -107,7 +107,7 @@ def test_all_active_is_ridge_regression_of_ones():
 
 @given(st.integers(0, 10**6), st.floats(2, 8))
 def test_active_rows_near_the_margin_are_interpolated(seed, exponent):
-    """(UUᵀ + diag 1/2C) α = 1, whatever the cost: no digit of w is asked how near the margin is."""
+    """α solves (UUᵀ + diag 1/2C) α = 1 for any cost, so it is not limited by the digits of w."""
     rng = np.random.default_rng(seed)
     U, C = rng.standard_normal((4, 6)), np.full(4, 10.0**exponent)
     source = Rows.explicit(U, C)
@@ -127,7 +127,7 @@ def test_active_rows_near_the_margin_are_interpolated(seed, exponent):
 
 
 def test_costs_of_all_sizes_are_solved_in_increasing_order():
-    """Otherwise rows become active a few at a time: 113 steps and 1,150 passes for the first of these."""
+    """Otherwise, rows become active a few at a time: the first case would take 113 steps and 1,150 passes."""
     for seed in (3, 1, 7):
         rng = np.random.default_rng(seed)
         U, C = rng.standard_normal((170, 60)), 10.0 ** rng.uniform(-6, 8, 170)
@@ -154,7 +154,7 @@ def test_with_many_rows_the_solver_starts_on_a_sample(monkeypatch):
 
 
 def wide_rows(n=3000, d=210):
-    """More active rows than a preconditioner takes, of columns of very different sizes."""
+    """More active rows than the preconditioner uses, with columns of very different sizes."""
     rng = np.random.default_rng(0)
     return (rng.standard_normal((n, d)) + 0.2) * 10.0 ** rng.uniform(-2, 1, d)
 
@@ -182,7 +182,7 @@ def test_a_newton_step_may_use_a_part_of_the_active_rows():
     assert descent.made_at is None
     L = np.tril(descent.factor[0])
     hessian = np.eye(U.shape[1]) + 0.2 * U.T @ U
-    # Eigenvalues of the preconditioned Hessian: near 1, as four rows per column are most of the 3,000.
+    # The eigenvalues of the preconditioned Hessian are near 1, because four rows per column are most of the 3,000.
     values = np.linalg.eigvals(np.linalg.solve(L @ L.T, hessian)).real
     assert 0.2 < values.min() < 1 < values.max() < 5
 
@@ -195,7 +195,7 @@ def test_sources_of_many_columns_in_memory_have_no_hessians():
 
 
 def test_no_shorter_step_is_searched_where_rounding_hides_the_decrease():
-    """At the solution P changes only in its last bits: a pass for the start, one for the step, one for α."""
+    """At the solution P changes only in its last bits, so there are three passes: for the start, the step, and α."""
     for seed in range(6):
         rng = np.random.default_rng(seed)
         rows = Rows.explicit(rng.normal([0.5, 0.0, 0.0], 1.0, (20_000, 3)), np.ones(20_000))

@@ -1,7 +1,7 @@
-"""The SVM solvers against an exact solver, their own certificates, and the symmetries of the problem.
+"""The SVM solvers, compared with an exact solver, their own certificates, and the symmetries of the problem.
 
-Whatever w and dual feasible α: D(α) ≤ P* ≤ P(w). So a small gap is a proof, and where the two solvers differ by more
-than theirs, one of them is wrong.
+For any w and any dual feasible α, D(α) ≤ P* ≤ P(w). So a small gap is a proof, and if two solvers differ by more than
+their gaps, one of them is wrong.
 """
 
 import warnings
@@ -42,7 +42,7 @@ SOFT = ("hinge", "squared_hinge")
 PROBLEMS = (*SOFT, "hard")
 SEEDS = st.integers(0, 10**6)
 EPSILON = np.finfo(float).eps
-# Combinations of rows that are shorter than this share of their lengths are no proof of a margin in Clarabel.
+# Relative length of a combination of rows below which Clarabel's solution does not prove a margin.
 NO_MARGIN = 1e-10
 
 
@@ -53,7 +53,7 @@ def solve(U, C, problem="hinge", **options):
 
 
 def scanned(source, w, band, most):
-    """The scan of all rows at w."""
+    """Margin scan of all rows at w."""
     return source.fold(scan_block, merge_scans, w, band, most)
 
 
@@ -65,7 +65,7 @@ def all_alpha(solution, n):
 
 
 def rounding(U, C, w, problem):
-    """What P and D may lose to rounding: ⟨u, w⟩ is known to a few units in the last place of its terms."""
+    """Bound on the rounding error of P and D: ⟨u, w⟩ has an error of a few units in the last place of its terms."""
     blur = 4 * (2 + U.shape[1]) * EPSILON * (1 + np.abs(U) @ np.abs(w))
     slack = np.maximum(0, 1 - U @ w + blur)
     if problem == "hard":
@@ -75,7 +75,7 @@ def rounding(U, C, w, problem):
 
 
 def check(U, C, solution, problem="hinge", tol=1e-6):
-    """The certificate from scratch: α is dual feasible, P and D are those of w and α, "optimal" means a closed gap."""
+    """Check the certificate: α is dual feasible, P and D belong to w and α, and "optimal" means a closed gap."""
     n = len(U)
     support, alpha = solution.support, all_alpha(solution, n)
     assert np.all(np.diff(support) > 0)
@@ -92,7 +92,7 @@ def check(U, C, solution, problem="hinge", tol=1e-6):
     assert np.allclose(solution.v, alpha @ U, rtol=0, atol=1e-12 * (alpha @ np.linalg.norm(U, axis=1)))
     assert abs(solution.primal - primal) <= allowed
     assert abs(solution.dual - dual) <= dual_rounding
-    # The hard margin measures in units of the longest row where that is stricter, as long rows make P far less than 1.
+    # For a hard margin, the gap is relative to P if this is stricter, because long rows make P far less than 1.
     relative = (solution.primal - solution.dual) / max(1, solution.primal)
     strictest = max(relative, (solution.primal - solution.dual) / solution.primal) if problem == "hard" else relative
     assert relative - 4 * EPSILON <= solution.gap <= strictest + 8 * EPSILON
@@ -101,11 +101,11 @@ def check(U, C, solution, problem="hinge", tol=1e-6):
         assert -allowed - dual_rounding <= primal - dual <= tol * max(1, primal) + allowed + dual_rounding
 
 
-# Nasty problems
+# Difficult problems
 
 
 def nasty(seed, kind, n=None, d=None, equal=None):
-    """Rows of a kind, of lengths up to 36 (unless the kind says otherwise), and costs from 1e-6 to 1e8."""
+    """Rows of a given kind, with lengths up to 36 (unless the kind says otherwise), and costs from 1e-6 to 1e8."""
     rng = np.random.default_rng(seed)
     n, d = n or int(rng.integers(1, 50)), d or int(rng.choice([1, 2, 3, 10, 60]))
     U = rng.standard_normal((n, d))
@@ -142,7 +142,7 @@ KINDS = (
 
 
 def exact(U, C, problem):
-    """What clarabel says: its status, w and α."""
+    """Solution by Clarabel: status, w and α."""
     n, d = U.shape
     squares = 2 * C if problem == "squared_hinge" else np.zeros(n)
     prices = C if problem == "hinge" else np.zeros(n)
@@ -181,7 +181,7 @@ def test_the_optimum_matches_an_exact_solver(problem, seed, kind):
     allowed = rounding(U, C, w, problem) + rounding(U, C, solution.w, problem)
     assert solution.primal <= primal + 1e-6 * max(1, primal) + allowed
     assert solution.dual <= primal + allowed
-    # From here on it is about where the exact solver itself is exact, which its own w and α tell.
+    # The following holds only if Clarabel has converged, which its own w and α show.
     assume(status == "Solved" and primal - dual <= 1e-6 * max(1, primal))
     assert abs(solution.primal - primal) <= 2e-6 * max(1, primal) + allowed
     assert solution.dual >= dual - 1e-6 * max(1, primal) - allowed
@@ -192,7 +192,7 @@ def test_the_optimum_matches_an_exact_solver(problem, seed, kind):
 @settings(max_examples=250)
 @given(seed=SEEDS, kind=st.sampled_from(KINDS))
 def test_the_hard_margin_matches_an_exact_solver(seed, kind):
-    """Its word is believed where its w is feasible, or where its α proves that none is."""
+    """The exact solver is trusted only if its w is feasible, or if its α proves that no w is."""
     U, C = nasty(seed, kind)
     solution = solve(U, C, "hard")
     _, w, alpha = exact(U, C, "hard")
@@ -212,7 +212,7 @@ def test_the_hard_margin_matches_an_exact_solver(seed, kind):
 @settings(max_examples=100)
 @given(seed=SEEDS, kind=st.sampled_from(["overlapping", "zero rows", "opposite", "lengths"]))
 def test_an_infeasible_hard_margin_comes_with_its_proof(seed, kind):
-    """Gordan's theorem: no w has ⟨u, w⟩ > 0 for all rows where some α ≥ 0, α ≠ 0 has Σ α u = 0."""
+    """Gordan's theorem: no w has ⟨u, w⟩ > 0 for all rows if some α ≥ 0, α ≠ 0 has Σ α u = 0."""
     U, C = nasty(seed, kind, n=30, d=3)
     solution = solve(U, C, "hard")
     assume(solution.status != "optimal")
@@ -231,7 +231,7 @@ def test_an_infeasible_hard_margin_comes_with_its_proof(seed, kind):
 @settings(max_examples=40)
 @given(seed=SEEDS, kind=st.sampled_from(KINDS))
 def test_the_certificate_holds_in_rational_arithmetic(problem, seed, kind):
-    """Weak duality is exact: no rounding is granted to P - D ≥ 0, and to the hard margin only its last scaling."""
+    """P - D ≥ 0 holds exactly, without a tolerance; for the hard margin, only the last scaling is rounded."""
     U, C = nasty(seed, kind, n=12, d=3)
     solution = solve(U, C, problem)
     assume(solution.status == "optimal")
@@ -280,7 +280,7 @@ def test_one_row_against_ten_thousand(problem):
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("u", [1e-3, 0.5, 36.0])
 def test_one_row_has_the_solution_of_its_formula(problem, u):
-    """w = min(C u, 1/u), w = 2C u / (1 + 2C u²), w = 1/u."""
+    """The solutions are w = min(C u, 1/u), w = 2C u / (1 + 2C u²) and w = 1/u."""
     C = np.array([2.0])
     w = {"hinge": min(2 * u, 1 / u), "squared_hinge": 4 * u / (1 + 4 * u * u), "hard": 1 / u}[problem]
     solution = solve(np.array([[u]]), C, problem, tol=1e-13)
@@ -341,7 +341,7 @@ def test_many_rows_are_solved_with_hard_margin(n, d):
 @pytest.mark.parametrize(("n", "d"), [(100_000, 2), (20_000, 10)])
 @pytest.mark.parametrize("tol", [1e-1, 1e-6])
 def test_the_nearest_row_lies_on_the_hard_margin(n, d, tol):
-    """However loose the tolerance: w is feasible, and no shorter multiple of it is."""
+    """For any tolerance, w is feasible, and no shorter multiple of it is."""
     U = many("separable", n, d)
     solution = solve(U, np.ones(n), "hard", tol=tol)
     check(U, np.ones(n), solution, "hard", tol=tol)
@@ -358,7 +358,7 @@ def test_working_sets_reach_the_same_solution_as_all_rows_at_once(kind, C):
 
 
 def test_rows_left_out_of_the_working_set_are_clamped_or_ignored():
-    """Far below the margin α is one share of C, far above it is 0: the tests above are not of everything at once."""
+    """Far below the margin, α is a fixed share of C; far above, it is 0. The working set does not contain all rows."""
     U, costs = many("overlapping", 40_000, 10), np.full(40_000, 1.0)
     sizes = []
     solution = solve(U, costs, report=lambda progress: sizes.append(progress.n_working))
@@ -369,7 +369,7 @@ def test_rows_left_out_of_the_working_set_are_clamped_or_ignored():
 
 
 def test_an_overlong_step_triggers_a_line_search(monkeypatch):
-    """From a bad start the first working set misleads; a search along its step lowers P."""
+    """From a bad start, the step of the first working set is too long; a search along the step lowers P."""
     U, costs = many("noisy", 20_000, 20), np.full(20_000, 1e3)
     searched, inner = [], hinge._search
 
@@ -426,7 +426,7 @@ def noisy(seed, n=300, d=5):
 
 
 def check_same(one, other, tol=1e-6):
-    """Both within the tolerance of the optimum, so their values are, and w by strong convexity."""
+    """Check that two solutions agree: both values are near the optimum, and so are both w by strong convexity."""
     scale = max(1, one.primal)
     assert abs(one.primal - other.primal) <= tol * scale
     assert np.linalg.norm(one.w - other.w) <= 2 * np.sqrt(2 * tol * scale)
@@ -641,7 +641,7 @@ def test_the_seed_of_the_samples_does_not_change_the_optimum(problem):
 @settings(max_examples=30)
 @given(seed=SEEDS, below=st.floats(0, 3), above=st.floats(0, 3))
 def test_a_margin_scan_matches_plain_numpy(numbers, seed, below, above):
-    """Of a number of rows that no chunk and no vector divides."""
+    """The number of rows is not a multiple of any chunk or vector length."""
     rows = labelled(seed % 50, n=403, block_numbers=numbers)
     assert len(list(rows.blocks())) == (21 if numbers == 100 else 1)
     rng = np.random.default_rng(seed)
@@ -666,7 +666,7 @@ def test_a_margin_scan_matches_plain_numpy(numbers, seed, below, above):
 
 
 def test_a_margin_scan_counts_rows_at_any_distance():
-    """On the margin, of no length, and beyond the last edge."""
+    """The rows are on the margin, have length zero, or lie beyond the last edge."""
     U = np.array([[1.0, 0.0], [0.0, 0.0], [1e-9, 0.0], [2.0, 0.0], [1e3, 0.0]])
     seen = scanned(Rows.explicit(U, np.ones(5)), np.array([1.0, 0.0]), NOTHING, 5)
     assert seen.counts[0, BINS - 1] == 2
@@ -693,7 +693,7 @@ def test_blocks_that_together_gather_too_much_gather_nothing():
 
 @given(SEEDS, st.integers(2, 400))
 def test_a_band_of_a_given_size_gathers_about_that_number_of_rows(seed, size):
-    """Half on each side where there are as many; edges are half octaves, so a band may hold too few, never too many."""
+    """Half are on each side if possible; edges are half octaves, so a band may have too few rows, never too many."""
     rows = labelled(seed % 50, n=400)
     w = np.random.default_rng(seed).standard_normal(5)
     here = scanned(rows, w, NOTHING, 0)

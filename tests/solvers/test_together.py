@@ -1,4 +1,4 @@
-"""Many squared-hinge problems at once, against the solver of one, liblinear and the naive objective."""
+"""Many squared-hinge problems at once, compared with the solver of one problem, liblinear and the naive objective."""
 
 import numpy as np
 import pytest
@@ -13,14 +13,14 @@ TOL = 1e-12
 
 
 def made(n=120, m=5, K=3, seed=0):
-    """Rows of K classes that overlap, as columns of cone coordinates are, and their classes."""
+    """Rows of K overlapping classes, similar to cone coordinates, and their classes."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(K, size=n)
     return rng.standard_normal((K, m))[codes] + rng.standard_normal((n, m)), codes
 
 
 def folds(rows, codes, K=3, n_folds=4, C=2.0, seed=0):
-    """Problems of all classes and folds, in each of which some rows cost nothing."""
+    """Problems of all classes and folds; in each, the held-out rows have cost 0."""
     rng = np.random.default_rng(seed)
     weights, dealt = rng.uniform(0.2, 3.0, len(rows)), rng.integers(n_folds, size=len(rows))
     costs = np.where(dealt[:, None] == np.arange(n_folds), 0.0, C * weights[:, None])
@@ -34,7 +34,7 @@ def parts(problems, b):
 
 
 def check(problems, found):
-    """Every problem is solved: its objective is the naive one, and the solver of one problem finds the same weights."""
+    """Check the objective of every problem, and that the solver of one problem finds the same weights."""
     for b, w in enumerate(found.W):
         signs, costs = parts(problems, b)
         U = signs[:, None] * problems.rows
@@ -47,7 +47,7 @@ def check(problems, found):
 
 @pytest.mark.parametrize("m", [1, 2, 5, 22, 30])
 def test_every_problem_has_the_solution_of_the_single_problem_solver(m):
-    """Up to 22 columns Hessians are sums of products of columns; beyond, of active rows."""
+    """With up to 22 columns, Hessians are sums of products of columns; with more, they are sums over active rows."""
     rows, codes = made(m=m)
     problems = folds(rows, codes)
     assert (m * (m + 1) // 2 <= together.MOST_PRODUCTS) == (m <= 22)
