@@ -2,9 +2,9 @@
 
 The loop is the naive version in the tests; like the published implementations, it visits one row after the other.
 "gradient" is a step of the solver "stages", "epoch" a step of "projected_gradient"; both read every row once. "read" is
-the time of one BLAS product with every row, a lower bound for any solver that visits all rows. At d = 1000 a row has 8
-kB, so that even one NumPy call per row costs little more than reading the row. The table of fits shows accuracy on the
-training points as in the paper (C = 10 for the hyperboloid, C = 1000 otherwise, p given), and the time in units of
+the time of one BLAS product with every row, a lower bound for any solver that visits all rows. At d = 1000, a row has
+8 kB, so that even one NumPy call per row costs little more than reading the row. The table of fits shows accuracy on
+the training points as in the paper (C = 10 for the hyperboloid, C = 1000 otherwise, p given), and the time in units of
 "read".
 """
 

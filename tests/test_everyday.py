@@ -93,7 +93,7 @@ def test_transformers_return_the_requested_data_frames(transformer, library, giv
 @transformers
 @tables
 def test_inverse_transform_does_not_warn(transformer, library):
-    """Its columns have the names of the output, which are not those of fit."""
+    """The columns have the names of the output of transform, which differ from the names in fit."""
     table = TABLES[library][0]
     model = clone(transformer).set_output(transform=library).fit(table)
     back = model.inverse_transform(model.transform(table))

@@ -76,7 +76,7 @@ def road(monkeypatch):
 
 @pytest.fixture
 def cluster():
-    """One worker in this process, so that the calls on both sides are seen."""
+    """Cluster with one worker in this process, so that the calls on both sides can be counted."""
     pytest.importorskip("distributed")
     with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None):
         yield

@@ -22,7 +22,7 @@ UNUSED = "coordinates are 'u', 'v'; not used: "
 
 
 def table():
-    """Table with two text columns, and coordinate columns in between other columns."""
+    """Table with text columns, and with coordinate columns among other columns."""
     names = [f"plant {k}" for k in range(60)]
     return pd.DataFrame(
         {"site": "wood", "v": X[:, 1], "kind": KINDS, "age": np.arange(60), "u": X[:, 0], "name": names}

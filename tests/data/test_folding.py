@@ -75,7 +75,7 @@ def test_pending_items_are_not_processed_after_an_error(threads):
 
 
 class Counted(np.ndarray):
-    """Array that records the largest number of bytes taken in one slice."""
+    """Array that records the number of bytes of each slice."""
 
     taken: ClassVar = []
 

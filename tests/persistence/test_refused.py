@@ -91,7 +91,7 @@ def test_declared_sizes_are_checked_before_memory_is_allocated(svc_bytes, path):
     refused(path, edited(svc_bytes, "arrays", 0, "dtype", value="|O"), "an array has the dtype")
     text = {"text": [2**30, ["ash", "birch", "cedar"]]}
     refused(path, edited(svc_bytes, "attributes", "classes_", value=text), "cannot be 1073741824 characters wide")
-    strings = ["x" * 50_000, *["y"] * 10_000]  # as an array, each as wide as the first
+    strings = ["x" * 50_000, *["y"] * 10_000]  # an array would make all as long as the first
     refused(path, edited(svc_bytes, "parameters", "reference", value=strings), "reference must be a strategy's name")
 
 
@@ -200,7 +200,7 @@ def test_a_wrong_number_with_a_right_checksum_is_rejected(svc_bytes, name, value
     number = header["attributes"][name]["array"]
     sizes = [np.dtype(a["dtype"]).itemsize * int(np.prod(a["shape"])) for a in header["arrays"]]
     start, changed = sum(sizes[:number]), bytearray(arrays)
-    for k in range(2):  # two coordinates of 0.9999 are outside together
+    for k in range(2):  # a point with two coordinates of 0.9999 is outside the ball
         changed[start + 8 * k : start + 8 * k + 8] = np.array(
             [value], dtype=header["arrays"][number]["dtype"]
         ).tobytes()

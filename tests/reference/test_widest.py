@@ -341,7 +341,7 @@ def test_a_forged_witness_proves_no_upper_end(change, make):
 
 
 def test_other_witnesses_prove_less():
-    """Whatever the points and weights, the ends that they prove are true."""
+    """The bounds proven by any points and weights are valid."""
     rng = np.random.default_rng(0)
     X, y = apart(n=300, d=3)
     found = widest_margin(X, y)

@@ -60,7 +60,7 @@ def training(place, data, block_rows=None, threads=1):
 
 
 def pair(place, kind, data, block_rows=None, threads=1, C=3.0):
-    """Rows built from training data, and their twins from arrays."""
+    """Rows built from training data, and the same rows built from arrays."""
     X, y, weights, p = data
     codes = np.searchsorted(CLASSES, y)
     costs, signs = C * weights * ENCODER.factors[codes], np.where(codes == 1, 1.0, -1.0)
@@ -88,7 +88,7 @@ def joined(parts):
 
 
 def check_pass(source, rows):
-    """A pass sees every row once and in order; returns the rows of each block."""
+    """Check that a pass visits every row once and in order; returns the number of rows of each block."""
     w = np.arange(1.0, rows.shape[1] + 1)
     starts, values = zip(*source.fold(product, joined, w), strict=True)
     assert list(starts) == list(np.cumsum([0] + [len(value) for value in values[:-1]]))

@@ -155,7 +155,7 @@ def test_few_steps_leave_the_best_bounds_so_far():
 
 
 def test_very_many_copies_are_solved_without_crossover():
-    """There are more rows on the margin than the crossover allows."""
+    """There are more rows on the margin than the crossover can solve for."""
     copies = 2 * MOST_COPIES
     U, C = np.tile([[2.0, 0.0]], (copies, 1)), np.full(copies, 1.0)
     box = solve_box(U, C, tol=1e-9)

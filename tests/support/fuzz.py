@@ -1,7 +1,7 @@
 """Fuzz model files, files and stores of points, labels and pages for a limited time, in processes with little memory.
 
-``python tests/support/fuzz.py --minutes 10`` runs all groups in turn, prints the counts of outcomes, and leaves inputs
-that failed in ``out/fuzz``; move those into ``tests/corpus``, which every test run replays.
+``python tests/support/fuzz.py --minutes 10`` runs all groups in turn, prints the counts of outcomes, and writes
+failed inputs to ``out/fuzz``; move them into ``tests/corpus``, which every test run replays.
 """
 
 import argparse

@@ -32,7 +32,7 @@ def test_repelled_lattices_come_near_the_best_known_codes(n, best):
 
 
 def test_long_lattices_keep_their_points_apart():
-    # n disjoint caps with half the smallest angle fit on the sphere: 360/π · √(π/n) · … bounds the angle from above.
+    # Upper bound on the smallest angle, from the densest possible packing of n equal caps.
     n = 2000
     ideal = np.degrees(np.sqrt(8 * np.pi / (np.sqrt(3) * n)))
     assert least_angle(spherical_code(n, 3)) > 0.8 * ideal
