@@ -1,7 +1,8 @@
-r"""Cone coordinates: hyperboloid coordinates relative to a centre, with a constant column, scaled by ρ / sinh ρ.
+r"""Cone coordinates: hyperboloid coordinates about a centre and a constant column, all multiplied by ρ / sinh ρ.
 
-A linear function of these rows vanishes on a generalised sphere of hyperbolic space: a geodesic hyperplane, an
-equidistant of one, a horosphere or a sphere. Without the constant, on a geodesic hyperplane.
+Here ρ is the distance to the centre, in units of the curvature radius. A linear function of these rows vanishes on a
+generalised sphere of hyperbolic space: a geodesic hyperplane, an equidistant of one, a horosphere or a sphere. Without
+the constant column, it vanishes on a geodesic hyperplane.
 """
 
 import numpy as np
@@ -13,15 +14,15 @@ from hyplearn.types import Array, Points
 
 
 def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Hyperboloid coordinates of points relative to p, with a constant column, scaled by ρ / sinh ρ.
+    r"""Cone coordinates: hyperboloid coordinates about p and a constant column, all multiplied by ρ / sinh ρ.
 
     .. math:: \frac{\rho}{\sinh \rho} \bigl(\cosh \rho, \; \sqrt c\, z, \; 1\bigr)
               = \Bigl(\rho \coth \rho, \; \rho\, e, \; \frac{\rho}{\sinh \rho}\Bigr), \qquad \rho = \sqrt c\, d(x, p)
 
-    with e the direction of x as seen from p. Hyperboloid coordinates grow like :math:`e^\rho`, so that a few far points
-    would outweigh all others; the factor ρ / sinh ρ makes rows as long as points are far. It is positive, so the
-    function :math:`u_0 \cosh \rho + \sqrt c \langle z, u \rangle + b` keeps its sign, and its zeros are those of the
-    linear function of the rows. At p the row is (1, 0, ..., 0, 1).
+    where e is the direction of x as seen from p. Hyperboloid coordinates grow like :math:`e^\rho`, so that a few
+    distant points would outweigh all others; with the factor ρ / sinh ρ, rows grow only like ρ. The factor is positive,
+    so the function :math:`u_0 \cosh \rho + \sqrt c \langle z, u \rangle + b` has the same zeros as the linear function
+    of the rows. At p the row is (1, 0, ..., 0, 1).
 
     Parameters
     ----------
@@ -51,11 +52,11 @@ def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def cone_rows(X: Array, p: Array, *, c: float, gaps: Array, squares: Array | None = None) -> tuple[TangentRows, Array]:
-    r"""Cone coordinates in implicit form: the rows ρ e as ``TangentRows``, and the column ρ coth ρ.
+    r"""Cone coordinates in implicit form: the columns ρ e as ``TangentRows``, and the first column ρ coth ρ.
 
-    Points and their gaps are trusted. The first column is :math:`\frac{\rho}{\sinh \rho} (1 + (\cosh \rho - 1))`: the
-    coefficient of frame coordinates along x - p is :math:`\frac{2}{1 - c\|x\|^2}` times the first factor, and their
-    base the product with the second term, with the other sign.
+    Points and their gaps are not validated. The first column is :math:`\frac{\rho}{\sinh \rho} (1 + (\cosh \rho - 1))`.
+    It is computed from the coefficients of frame coordinates: ``along`` is :math:`\frac{2}{1 - c\|x\|^2}` times the
+    factor :math:`\frac{\rho}{\sinh \rho}`, and ``base`` is :math:`-(\cosh \rho - 1)` times this factor.
     """
     frame = implicit_rows(X, p, features="frame", c=c, gaps=gaps, squares=squares)
     times = 0.5 * frame.along * gaps - frame.base
@@ -71,7 +72,7 @@ def shortening(space: TangentRows, times: Array, c: float) -> Array:
 
 
 def plain_cone_rows(X: Array, centre: Array, c: float, *, intercept: bool) -> Array:
-    """Explicit rows computed from their definition in plain NumPy; the last column is omitted without an intercept."""
+    """Compute explicit rows from their definition in plain NumPy; without an intercept, the last column is omitted."""
     frame = np.sqrt(c) * frame_coordinates(X.astype(np.float64), centre, c=c)
     rho = np.linalg.norm(frame, axis=1)
     factor = np.where(rho > 0, rho, 1.0) / np.sinh(np.where(rho > 0, rho, np.arcsinh(1.0)))

@@ -85,7 +85,7 @@ def log1p(x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def exp(x):  # type: ignore[no-untyped-def]
-    """Compute ``e^x`` for x ≤ 0; the result is 0 for x below -708, where it would lose digits.
+    """``e^x`` for x ≤ 0; for x below -708, where digits would be lost, the result is 0.
 
     ``x = k ln 2 + r`` with the nearest integer k; the series of e^r, and k added to its exponent.
     """
@@ -126,7 +126,7 @@ def coordinate(typing_context: Any, X: Any, i: Any, j: Any, d: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def uniform(seed, number):  # type: ignore[no-untyped-def]
-    """Return a pseudo-random number in [0, 1): a hash of a seed and a position, computed as in splitmix64."""
+    """Pseudo-random number in [0, 1), computed from a seed and a position with the finaliser of splitmix64."""
     state = np.uint64(seed) + (np.uint64(number) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -135,7 +135,7 @@ def uniform(seed, number):  # type: ignore[no-untyped-def]
 
 
 def uniforms(seed: int, numbers: Array) -> Array:
-    """Compute ``uniform(seed, number)`` for every number."""
+    """``uniform(seed, number)`` for every element of ``numbers``."""
     state = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         state ^= state >> np.uint64(shift)

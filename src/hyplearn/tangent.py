@@ -1,6 +1,7 @@
-"""Maps from the ball to R^d, at a reference point p; their values are the rows for linear classifiers.
+"""Feature maps from the ball to R^d at a reference point p, which give the rows for linear classifiers.
 
-Two feature maps, both without a 0/0 at p and both exact up to the rim (s = x - p, g the gap 1 - c‖·‖²):
+There are two feature maps, both without a 0/0 at p and both exact up to the rim. With s = x - p and the gap g = 1 -
+c‖·‖², they are:
 
 - z rows, of length ``sinh(√c d) / √c``: ``z = (2 / g_x) (s - (c‖s‖² / g_p) p)``;
 - frame coordinates, of length d: ``σ_p log_p(x) = z · ρ / sinh ρ`` with ``ρ = √c d``, the tangent vector in an
@@ -142,10 +143,10 @@ def z_dot(X: Array, w: Array, p: Array, *, c: float, gaps: Array) -> Array:
     return products
 
 
-# Numba, not LLVM, inlines this function, so that compiled and cached kernels give identical results.
+# This function is inlined by numba instead of LLVM, so that newly compiled and cached kernels give identical results.
 @njit(inline="always", error_model="numpy")
 def element(X, p, along, base, i, j):  # type: ignore[no-untyped-def]
-    """Return element j of the implicit row ``along_i (x_i - p) + base_i p``; all kernels use it to read rows."""
+    """Return element j of the implicit row ``along_i (x_i - p) + base_i p``; all kernels call it to read rows."""
     return along[i] * (coordinate(X, i, j, len(p)) - p[j]) + base[i] * p[j]
 
 
@@ -198,7 +199,7 @@ class TangentRows:
     def fill(self, index: slice | Array, out: Array) -> Array:
         """Write the selected rows to an array of float64, and return it."""
         along = self.along[index, None]
-        if not self.p.any():  # explicit rows with signs
+        if not self.p.any():  # p = 0 for explicit rows, for which only the signs are applied
             return np.multiply(self.X[index], along, out=out)
         np.subtract(self.X[index], self.p, out=out)
         out *= along
@@ -206,7 +207,10 @@ class TangentRows:
         return out
 
     def products(self, index: slice | Array, weights: Array) -> Array:
-        """Return the products of the selected rows with each row of ``weights``; bits do not depend on other rows."""
+        """Return the products of the selected rows with each row of ``weights``.
+
+        The products of a row are the same, bit for bit, whichever other rows are selected.
+        """
         # BLAS is not used, because the last bits of its results depend on the number of rows.
         if len(weights) >= self.X.shape[1]:
             return np.einsum("ij,kj->ik", self[index], weights)

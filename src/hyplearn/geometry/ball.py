@@ -17,11 +17,11 @@ from hyplearn.types import Array, Points, Scalars
 
 @border("x")
 def gap(x: Points, *, c: float = 1.0) -> Array:
-    r"""Gap between a point and the rim.
+    r"""Gap between a point and the rim: 1 at the origin and 0 on the rim.
 
     .. math:: 1 - c \|x\|^2
 
-    Computed as if in twice the working precision. A point on or outside the rim is an error.
+    It is computed as if in twice the working precision. Points on or outside the rim raise an error.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def midpoint(x: Points, y: Points, *, c: float = 1.0) -> Array:
 
 
 def z_vector(x: Array, p: Array, c: float) -> Array:
-    r"""Tangent vector z at p that points to x and has length ``sinh(√c d) / √c``, with the distance d of x and p.
+    r"""Tangent vector z at p that points to x and has length ``sinh(√c d) / √c``, where d is the distance from p to x.
 
     .. math:: z = \frac{2}{g_x} \Bigl(s - \frac{c \|s\|^2}{g_p} p\Bigr), \qquad s = x - p
     """
@@ -251,7 +251,7 @@ def log_map(x: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def shrink(u: Array) -> Array:
-    """Ratio ``ρ / sinh ρ`` of the distance ρ to the length sinh ρ of z, from ``u = sinh(ρ/2)``; 1 at ρ = 0."""
+    """Return ``ρ / sinh ρ``, given ``u = sinh(ρ/2)``; the result is 1 at ρ = 0."""
     return np.divide(np.arcsinh(u), u, out=np.ones_like(u), where=u > 0) / np.sqrt(1 + u**2)
 
 
@@ -276,7 +276,7 @@ def exp_map(v: Points, p: Points, *, c: float = 1.0) -> Array:
 
 @border("v", "p", into_ball=True)
 def step_along(v: Points, p: Points, *, c: float = 1.0) -> Array:
-    """Exponential map in float64, for iterative methods that correct its rounding error.
+    """Exponential map computed in float64 only, for iterative methods that correct its rounding error.
 
     For one point it is twenty times as fast as :func:`exp_map`.
     """

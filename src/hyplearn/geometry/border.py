@@ -79,7 +79,7 @@ def absolute_curvature(curvature: object) -> float:
 
 
 def as_real(value: object) -> float:
-    """Convert a value to float, or to NaN, which fails every range check, if it is not a real number."""
+    """Convert a value to float; if it is not a real number, return NaN, which fails every range check."""
     return float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else np.nan
 
 
@@ -89,7 +89,7 @@ def check_integer(name: str, value: object, least: int) -> None:
 
 
 def is_integer(value: object, least: int) -> bool:
-    """Whether a value is an integer of at least ``least``; a bool is not an integer."""
+    """Whether a value is an integer of at least ``least``; bools do not count as integers."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
 
 
@@ -184,7 +184,7 @@ def _check_same_dimension(vectors: dict[str, Array]) -> None:
 
 
 def check_inside(x: Array, gap: Array, c: float) -> None:
-    """Raise an error unless the gaps of all points x are positive."""
+    """Raise an error unless all points x lie inside the ball, that is, unless all gaps are positive."""
     if not np.all(gap > 0):
         _check_finite(x, "X")
         rows = x.reshape(-1, x.shape[-1])
@@ -198,7 +198,7 @@ def check_inside(x: Array, gap: Array, c: float) -> None:
 
 
 def describe_outside(x: Array, gap: Array, c: float) -> str:
-    """Compose a sentence that says how many points lie outside the ball and describes the farthest point."""
+    """Return a sentence that says how many points lie outside the ball and describes the farthest point."""
     rows, row_gaps = x.reshape(-1, x.shape[-1]), np.ravel(gap)
     farthest = int(np.argmin(row_gaps))
     norm = float(norms(rows[farthest : farthest + 1])[0])
@@ -206,7 +206,7 @@ def describe_outside(x: Array, gap: Array, c: float) -> str:
 
 
 def outside_sentence(count: int, n: int, farthest: int, norm: float, c: float) -> str:
-    """Sentence for :func:`describe_outside`, from the number of points outside and the farthest point."""
+    """Return the sentence of :func:`describe_outside`, given the number of points outside and the farthest point."""
     radius = 1 / np.sqrt(c)
     # Show six digits, or all digits if the norm would look equal to the radius.
     shown = f"{norm:.6g}" if f"{norm:.6g}" != f"{radius:.6g}" else f"{norm:.17g}"
@@ -221,7 +221,7 @@ ON_HYPERBOLOID = 1e-5
 
 
 def hyperboloid_advice(X: Array, c: float) -> str:
-    """Advice on how to convert rows that lie on a hyperboloid; an empty string for other rows.
+    """Return advice on how to convert rows that lie on a hyperboloid, or an empty string for other rows.
 
     Rows on a hyperboloid satisfy ``t² - ‖s‖² = r²`` with one radius r, where the time coordinate t comes first or last.
     """
@@ -242,7 +242,7 @@ def hyperboloid_advice(X: Array, c: float) -> str:
 
 
 def pull_inside(x: Array, c: float) -> Array:
-    """Move points on or beyond the rim to the largest radius of their float type; leave all others unchanged."""
+    """Move points on or outside the rim to the largest radius of their float type; leave all others unchanged."""
     rows = x.reshape(-1, x.shape[-1])
     out = np.flatnonzero(~(row_gaps(np.ascontiguousarray(rows, dtype=np.float64), c) > 0))
     if out.size == 0:

@@ -187,7 +187,7 @@ def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPool
 
 
 def _apart(A: "_Hull", B: "_Hull") -> float:
-    """Distance between the points of the two hulls, for c = 1."""
+    """Distance (for c = 1) between the current points of the two hulls."""
     return float(np.sqrt(A.c) * distance(A.point, B.point, c=A.c))
 
 
@@ -207,7 +207,7 @@ def _move_back(pair: ClosestPoints, X_a: Array, X_b: Array, middle: Array, c: fl
 
 
 def _translate_half_space(half_space: HalfSpace | None, middle: Array, c: float) -> HalfSpace | None:
-    """Translate a half-space; for accuracy, its normal is computed from a translated distant point."""
+    """Translate a half-space; for accuracy, its new normal is computed from two translated points."""
     if half_space is None:
         return None
     w, p = half_space
@@ -243,7 +243,7 @@ class _Hull:
         return K, weights / weights.sum()
 
     def moved_to(self, weights: Array) -> "_Hull":
-        """Return the hull with its point moved to the combination of Klein coordinates with the given weights."""
+        """Return a hull whose current point is the combination of the working rows with the given Klein weights."""
         new = copy(self)
         _, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c)
         new.weights = weights / times
@@ -267,12 +267,12 @@ class _Hull:
         return _unit(log_map(other, self.point, c=self.c))
 
     def half_space(self, u: Array, delta: float) -> HalfSpace:
-        """Half-space whose boundary is perpendicular to u, at distance ``delta`` (for c = 1) beyond the point."""
+        """Half-space whose boundary is perpendicular to u, at distance ``delta`` (c = 1) beyond the current point."""
         p = ray(u, self.point, delta / np.sqrt(self.c), c=self.c)
         return _unit(transport(u, self.point, p, c=self.c)), p
 
     def add_rows_beyond(self, u: Array) -> float:
-        """Add the rows farthest beyond the point in direction u; return the largest distance (for c = 1)."""
+        """Add the rows that lie farthest beyond the current point along u; return the largest distance (for c = 1)."""
         heights = np.empty(len(self.X))
         _heights(self.X, unrolled(self.point), u, self.gaps, self.gap, self.c, heights)
         highest = heights.max()
@@ -294,7 +294,10 @@ def _beyond(height: float) -> float:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _heights(X, p, u, gaps, gap_p, c, out):  # type: ignore[no-untyped-def]
-    """Height ``√c ⟨k, u⟩`` of every row, with its Klein coordinates k about p; ``gap_p`` is the gap of p."""
+    """Write the height ``√c ⟨k, u⟩`` of every row to ``out``, where k are the row's Klein coordinates about p.
+
+    ``gap_p`` is the gap of p.
+    """
     p_dot_u = 0.0
     for j in range(len(p)):
         p_dot_u += p[j] * u[j]
@@ -304,7 +307,7 @@ def _heights(X, p, u, gaps, gap_p, c, out):  # type: ignore[no-untyped-def]
 
 
 def _newton(A: _Hull, B: _Hull, goal: float) -> tuple[_Hull, _Hull]:
-    """Take Newton steps on the working rows until their gap is at most ``goal`` or the points stop moving."""
+    """Take Newton steps on the working rows until the gap is at most ``goal`` or the points stop moving."""
     view = _View(A, B)
     for _ in range(NEWTON_STEPS):
         if view.apart <= TOUCHING or view.gap <= goal:
@@ -342,14 +345,14 @@ class _View:
         return _View(self.A.moved_to(weights[:n_a]), self.B.moved_to(weights[n_a:]))
 
     def improves(self, old: "_View") -> bool:
-        """Whether the points are closer than in ``old``, or equally close up to rounding with a smaller gap."""
+        """Whether the points are closer than in ``old``, or are equally close up to rounding and have a smaller gap."""
         if self.apart < old.apart - self.spacing:
             return True
         return self.apart <= old.apart + self.spacing and self.gap < 0.9 * old.gap
 
     @property
     def spacing(self) -> float:
-        """Rounding error of the distance."""
+        """Estimate of the rounding error of the distance."""
         return EPS * (1 / self.A.gap + 1 / self.B.gap + self.apart)
 
     def quadratic(self) -> Array:

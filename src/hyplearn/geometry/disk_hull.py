@@ -1,10 +1,10 @@
-"""Hulls in the disk with exact predicates: orientation of three points, comparison of distances and of heights.
+"""Convex hulls in the disk, computed with exact tests of orientation and exact comparisons of distances and heights.
 
-A hull is computed by a sequence of such predicates, and one error makes it wrong. Each predicate is the sign of a
-polynomial in the coordinates. It is computed in float64 with a bound on its rounding error. If the bound leaves the
-sign open, it is computed again without rounding, as an "expansion", a sum of floats that do not overlap (Shewchuk,
-1997). Points are pairs of float64. The result is exact unless products underflow, that is for coordinates and
-differences that are 0 or at least 1e-60.
+A hull is computed by a sequence of such tests (predicates), and a single error makes it wrong. Each predicate is the
+sign of a polynomial in the coordinates. The polynomial is computed in float64 with a bound on its rounding error. If
+the bound leaves the sign open, it is computed again without rounding, as an "expansion", a sum of floats that do not
+overlap (Shewchuk, 1997). Points are pairs of float64. The result is exact unless products underflow; they do not if all
+coordinates and differences are 0 or at least 1e-60.
 """
 
 import math
@@ -14,10 +14,10 @@ from numba import njit
 
 from hyplearn.numerics import coordinate, fma
 
-# Relative error bound of the terms below: 16 half units in the last place. Each term is a product of at most eight
-# rounded factors and two sums.
+# Bound on the relative rounding error of a term of a predicate: 16 half units in the last place. Each term is a product
+# of at most eight rounded factors and two sums.
 ERROR = 8 * np.finfo(float).eps
-# If the terms are smaller than this, they may have underflowed and the error bound is not valid.
+# If the terms of a predicate are smaller than this, they may have underflowed, and the error bound is not valid.
 SMALLEST_SAFE_SIZE = 1e-250
 
 
@@ -42,7 +42,7 @@ def _farthest(X, A):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def scan(X, gaps, c):  # type: ignore[no-untyped-def]
-    """Vertices of the hull, by Graham's scan, counter-clockwise from the row farthest from the origin."""
+    """Find the vertices of the hull by Graham's scan, counter-clockwise from the row farthest from the origin."""
     start = _farthest(X, (0.0, 0.0))
     others = _sorted_around(X, start, gaps, c)
     hull = np.empty(others.size + 1, dtype=np.int64)
@@ -64,7 +64,7 @@ def scan(X, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _sorted_around(X, start, gaps, c):  # type: ignore[no-untyped-def]
-    """Rows other than A = X[start], sorted counter-clockwise around A; on the same ray, nearer rows come first."""
+    """Sort the rows other than A = X[start] counter-clockwise around A; on each ray, nearer rows come first."""
     A, gap_p = point(X, start), gaps[start]
     others = np.empty(X.shape[0], dtype=np.int64)
     angles = np.empty(X.shape[0])
@@ -77,7 +77,8 @@ def _sorted_around(X, start, gaps, c):  # type: ignore[no-untyped-def]
             angles[size] = math.atan2(A[1] * k0 - A[0] * k1, -(A[0] * k0 + A[1] * k1))
             others[size] = i
             size += 1
-    # Sort by rounded angles, then merge with exact comparisons. Runs that are already in order need one comparison.
+    # Sort by rounded angles, then merge with exact comparisons. Runs that are already in order need only one
+    # comparison.
     old = others[:size][np.argsort(angles[:size])]
     new = np.empty_like(old)
     width = 1
@@ -91,7 +92,7 @@ def _sorted_around(X, start, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _merge(X, A, old, low, middle, high, gap_p, c, new):  # type: ignore[no-untyped-def]
-    """Merge two sorted runs of rows; if they are already in order, this takes one comparison."""
+    """Merge two sorted runs of rows; if they are already in order, this takes only one comparison."""
     if middle >= high or _comes_before(X, A, old[middle - 1], old[middle], gap_p, c):
         new[low:high] = old[low:high]
         return
@@ -116,7 +117,10 @@ def _comes_before(X, A, i, j, gap_p, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def split(X, gaps, c):  # type: ignore[no-untyped-def]
-    """Vertices in the order of :func:`scan`, by Quickhull with a stack of edges (P, Q) and the rows to their right."""
+    """Find the vertices of the hull by Quickhull, in the order of :func:`scan`.
+
+    The stack contains edges PQ of a growing polygon, each with the rows to the right of PQ.
+    """
     start = _farthest(X, (0.0, 0.0))
     opposite = _farthest(X, point(X, start))
     if point(X, start) == point(X, opposite):
@@ -186,7 +190,7 @@ def turn(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def turn_and_bound(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
-    """Value of ``g_A s×t - c‖s‖² A×t + c‖t‖² A×s``, s = B - A, t = C - A, and a bound on its rounding error.
+    """Value of ``g_A s×t - c‖s‖² A×t + c‖t‖² A×s`` for s = B - A and t = C - A, and a bound on its rounding error.
 
     The value is ``det[z_A(B), z_A(C)] g_A g_B g_C / 4``; the bound is infinite if terms may have underflowed.
     """
@@ -203,7 +207,7 @@ def turn_and_bound(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def farther(A, B, C):  # type: ignore[no-untyped-def]
-    """Sign of ``‖B - A‖² - ‖C - A‖²``: 1 if B has a larger Euclidean distance from A than C."""
+    """Sign of ``‖B - A‖² - ‖C - A‖²``: 1 if B is farther from A than C is, in Euclidean distance."""
     s0, s1, t0, t1 = B[0] - A[0], B[1] - A[1], C[0] - A[0], C[1] - A[1]
     square_s, square_t = s0 * s0 + s1 * s1, t0 * t0 + t1 * t1
     if abs(square_s - square_t) > ERROR * (square_s + square_t) > SMALLEST_SAFE_SIZE:

@@ -38,7 +38,7 @@ MAX_HULL_DIMENSION = 5
 
 
 def graham_scan(X: Points, *, c: float = 1.0) -> Array:
-    """Vertices of the convex hull of points in the disk, by the Poincaré Graham scan.
+    """Find the vertices of the convex hull of points in the disk with the Poincaré Graham scan.
 
     All rows are sorted by the angle of ``log_A(x)`` at a vertex A. A walk through them drops each row S₋₁ at which it
     does not turn to the left: where ``det[z(S₋₁), z(x)] ≤ 0``, seen from the row before. Both decisions are exact.
@@ -65,7 +65,7 @@ def graham_scan(X: Points, *, c: float = 1.0) -> Array:
 
 
 def quickhull(X: Points, *, c: float = 1.0) -> Array:
-    """Vertices of the convex hull of points in the disk, by the Poincaré Quickhull.
+    """Find the vertices of the convex hull of points in the disk with the Poincaré Quickhull.
 
     The geodesic between two vertices splits the rows. On each side the row farthest from it in the Klein model is a
     vertex; all rows in the triangle are dropped, and its two other edges are split in turn. Comparisons are exact.
@@ -82,7 +82,7 @@ def quickhull(X: Points, *, c: float = 1.0) -> Array:
 
 
 def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
-    r"""Vertices of the convex hull of points of the ball, in up to five dimensions.
+    r"""Find the vertices of the convex hull of points of the ball, in up to five dimensions.
 
     On the line these are the two ends; in the disk they are those of :func:`quickhull`, in its order. From three
     dimensions on Qhull finds them in Klein coordinates about a central row p,
@@ -124,7 +124,7 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
 
 
 def closest_vertices(X_a: Points, X_b: Points, *, c: float = 1.0) -> tuple[int, int]:
-    """Closest pair of rows of X_a and X_b in hyperbolic distance.
+    """Find the row of X_a and the row of X_b that are closest to each other in hyperbolic distance.
 
     The paper takes the vertices of two hulls, and the midpoint of the pair as reference point; see
     :func:`hull_midpoint`. For the closest points of the hulls themselves see :func:`hyplearn.geometry.closest_points`.
@@ -187,7 +187,7 @@ def _disk_vertices(find: Callable[[Array, Array, float], Array], X: Array, gaps:
 
 
 def central_row(X: Array, c: float) -> Array:
-    """Robust centre of X: the row of a sample with the smallest sum of distances to the sample."""
+    """Robust centre of X: the row of a sample with the smallest sum of distances to all rows of the sample."""
     sample = X[:: -(-len(X) // SAMPLE)].astype(np.float64)
     row: Array = sample[np.argmin(pairwise_distance(sample, c=c).sum(axis=0))]
     return row
@@ -203,7 +203,7 @@ def klein_about(X: Array, gaps: Array, p: Array, c: float, scale: float = 1.0) -
 
 
 def _qhull(X: Array, gaps: Array, c: float) -> Array:
-    """Find vertices with Qhull, in increasing order; points that span fewer dimensions are projected first."""
+    """Find vertices with Qhull, in increasing order; if the points span fewer dimensions, they are projected first."""
     p = central_row(X, c)
     K, _ = klein_about(X, gaps, p, c)
     _, sizes, axes = np.linalg.svd(np.linalg.qr(K, mode="r"))
@@ -252,7 +252,7 @@ def _largest_norm(X, p, gap_p, gaps, c, extreme):  # type: ignore[no-untyped-def
 
 @njit(cache=True, error_model="numpy")
 def _mark_outside(X, p, gap_p, polygon, margin, gaps, c, outside):  # type: ignore[no-untyped-def]
-    """Mark the rows outside the counter-clockwise polygon; its edges count as inside."""
+    """Mark the rows outside a counter-clockwise polygon; rows on its edges count as inside."""
     m = polygon.size
     corners, edges = np.empty((m, 2)), np.empty((m, 2))
     for j in range(m):
@@ -290,7 +290,7 @@ def _is_outside(X, i, polygon, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _closest_pair(X_a, X_b, gaps_a, gaps_b):  # type: ignore[no-untyped-def]
-    """First pair of rows (i, j) with the smallest ``‖x - y‖² / g_x g_y``, and thus with the smallest distance."""
+    """Find the first pair of rows (i, j) with the smallest ``‖x - y‖² / g_x g_y``, and thus the smallest distance."""
     least, at = np.inf, (0, 0)
     inverse_b = 1.0 / gaps_b
     for i in range(X_a.shape[0]):

@@ -68,13 +68,13 @@ def project_onto(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
     flat = z - height / np.sqrt(c) * normal
     # Compute c‖z‖² from the parts of z along and across the hyperplane: a sum of squares loses no digits.
     square = c * np.sum(flat**2, axis=-1, keepdims=True) + height**2
-    # The projection of a point far from p may be rounded onto the rim.
+    # If x is far from p, rounding may place this point on the rim, so it is moved inside first.
     return mobius_add(p, project(flat / (np.sqrt(1 + square) + np.sqrt(1 + height**2)), c=c), c=c)
 
 
 @border("w", "p", "u", into_ball=True)
 def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int = 201, c: float = 1.0) -> Array:
-    r"""Points along H(w, p) from rim to rim, spaced evenly in a plot.
+    r"""Points along the hyperplane H(w, p) from rim to rim, spaced evenly in a plot.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int =
 
 
 def _within(w: Array, u: Array | None) -> Array:
-    """Unit vector along the hyperplane: the part of u orthogonal to w, or, without u, w rotated by a right angle."""
+    """Unit vector along the hyperplane: the part of u orthogonal to w or, if u is None, w rotated by a right angle."""
     _check_normal(w)
     normal = w / np.linalg.norm(w)
     if u is None:

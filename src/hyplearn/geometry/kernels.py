@@ -23,7 +23,7 @@ TINY = 1e-300
 # CHUNK_NUMBERS is the number of elements per chunk, chosen so that a chunk fits into the cache. FEWEST_ROWS is the
 # minimum number of rows per chunk, which limits the number of calls from Python.
 CHUNK_NUMBERS, FEWEST_ROWS = 2**14, 64
-# Number of elements of differences that are computed at a time, in memory that is allocated once.
+# Number of elements per chunk of differences x - p. All chunks use one buffer, which is allocated once.
 DIFFERENCE_NUMBERS = 2**15
 # FEW_COLUMNS is the largest dimension in which sums over coordinates are computed column by column. SUMMED_AT_ONCE is
 # the number of columns per partial sum of squares.
@@ -64,7 +64,7 @@ def gap_from(total, error, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def gap_of(X, i, p, c):  # type: ignore[no-untyped-def]
-    """``1 - c‖x‖²`` of row i of X, accurate to the last digit; only the length of p is used."""
+    """``1 - c‖x‖²`` of row i of X, accurate to the last digit; p is used only for the number of columns."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     e0, e1, e2, e3 = 0.0, 0.0, 0.0, 0.0
     d = len(p)
@@ -107,7 +107,7 @@ def column_chunks(X: Array) -> Iterator[tuple[slice, Array]]:
 
 
 def chunk_slices(X: Array, numbers: int = CHUNK_NUMBERS) -> Iterator[slice]:
-    """Slices of rows with about so many elements, small enough for the cache."""
+    """Iterate over slices of rows, each with about ``numbers`` elements, so that a slice fits into the cache."""
     step = max(FEWEST_ROWS, numbers // X.shape[1])
     return (slice(start, min(start + step, len(X))) for start in range(0, len(X), step))
 
@@ -143,8 +143,8 @@ def _gaps(columns, c, totals, buffers):  # type: ignore[no-untyped-def]
 def fill_coefficients(gaps, gap_p, c, z, along, base):  # type: ignore[no-untyped-def]
     """Write the two coefficients of each row to ``along`` and ``base``; on entry ``base`` contains ‖x - p‖².
 
-    With ``b = c‖x - p‖² / g_p`` and ``h = √(b (b + g_x))`` the half of ``g_x sinh ρ``, frame coordinates have
-    ``along = ρ / h``; 2 / g_x is its limit at p, and that of z.
+    Frame coordinates have ``along = ρ / h``, where ``h = √(b (b + g_x))`` is half of ``g_x sinh ρ`` and ``b = c‖x - p‖²
+    / g_p``. The limit at p is ``2 / g_x``, which is ``along`` for z everywhere.
     """
     bending = c / gap_p
     if z:
@@ -217,8 +217,8 @@ def norms(X: Array) -> Array:
 def half_sinh_pairs(X, columns, gap_x, gap_y, c, out):  # type: ignore[no-untyped-def]
     """``sinh(√c d(x, y) / 2)`` for every row x of X and every point y; ``columns`` contains the coordinates of y.
 
-    Symmetric bit for bit. Loops run over points y, which the compiler takes several at a time, in parts that stay in
-    the cache; four coordinates at a time keep rounding errors of sums small.
+    The result is symmetric bit for bit. Inner loops run over points y, so that the compiler can vectorise them, in
+    blocks that stay in the cache. Summing four coordinates at a time keeps rounding errors small.
     """
     d, root = X.shape[1], math.sqrt(c)
     whole = d - d % 4
@@ -250,7 +250,7 @@ def half_sinh_pairs(X, columns, gap_x, gap_y, c, out):  # type: ignore[no-untype
 
 @njit(cache=True, error_model="numpy")
 def _rescale(x, columns, lengths):  # type: ignore[no-untyped-def]
-    """Recompute lengths of differences ``x - y`` that may have lost digits to underflow or overflow."""
+    """Recompute the norms of differences ``x - y`` that may have lost digits to underflow or overflow."""
     for k in range(lengths.size):
         if not SMALLEST_SAFE_SQUARE < lengths[k] ** 2 < np.inf:
             lengths[k] = _scaled_norm(x - columns[:, k])
@@ -264,7 +264,7 @@ def squared_distances(X: Array, p: Array) -> Array:
 def distance_sums(X: Array, p: Array, w: Array | None = None) -> tuple[Array, Array]:
     """``‖x - p‖²`` and ``⟨x - p, w⟩`` of every row x of X; the products are 0 if w is None.
 
-    Not computed with BLAS, which would share sums among threads: their number must not change the result.
+    BLAS is not used, because its results may depend on the number of threads.
     """
     squares, products = np.empty(len(X)), np.zeros(len(X))
     few = X.shape[1] <= FEW_COLUMNS
@@ -294,7 +294,7 @@ def dot(x, y):  # type: ignore[no-untyped-def]
 # This function is inlined by numba, for the same reason as squared_distance.
 @njit(inline="always", error_model="numpy")
 def row_dot(X, i, w, p):  # type: ignore[no-untyped-def]
-    """``⟨x - p, w⟩`` of row i of X; computing the difference first keeps the digits of points close to p."""
+    """``⟨x - p, w⟩`` of row i of X; subtracting p first avoids cancellation if x is close to p."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     d = len(p)
     whole = d - d % 4
@@ -318,10 +318,10 @@ def centred_sum(X: Array, q: Array, p: Array) -> Array:
     return centred_sum_at(X, np.arange(len(X)), q, p)
 
 
-# Four rows are read together: their sums need not wait for one another, and w, p and the result are loaded once.
+# Four rows are processed together: their sums do not depend on each other, and w, p and the result are loaded once.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def centred_dot_at(X, index, w, p):  # type: ignore[no-untyped-def]
-    """``⟨x_i - p, w⟩`` for all k, with ``i = index[k]``; computing the difference first keeps the digits close to p."""
+    """``⟨x_i - p, w⟩`` for all k, where ``i = index[k]``; subtracting p first avoids cancellation close to p."""
     out = np.empty(index.size)
     whole = index.size - index.size % 4
     for k in range(0, whole, 4):
@@ -343,7 +343,7 @@ def centred_dot_at(X, index, w, p):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def centred_sum_at(X, index, q, p):  # type: ignore[no-untyped-def]
-    """``Σ q_k (x_i - p)`` over all k, with ``i = index[k]``."""
+    """``Σ q_k (x_i - p)`` over all k, where ``i = index[k]``."""
     out = np.zeros(X.shape[1])
     whole = index.size - index.size % 4
     for k in range(0, whole, 4):
@@ -361,7 +361,10 @@ def centred_sum_at(X, index, q, p):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def walk(x, u, length):  # type: ignore[no-untyped-def]
-    """Point at distance ``length`` from x along the unit vector u, for c = 1: ``x + g τ m / ‖m‖²``, ``m = u + τ x``."""
+    """Point at distance ``length`` from x in the direction of the unit vector u, for c = 1.
+
+    It is ``x + g τ m / ‖m‖²``, where g is the gap of x, ``τ = tanh(length / 2)`` and ``m = u + τ x``.
+    """
     tau = math.tanh(length / 2.0)
     m = u + tau * x
     return x + gap_of(x.reshape(1, x.size), 0, x, 1.0) * tau / np.sum(m * m) * m

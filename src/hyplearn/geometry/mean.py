@@ -111,7 +111,7 @@ def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
 
 
 def _start(X: Array, gaps: Array, weights: Array, c: float) -> Array:
-    """Initial point: with many rows, the mean of a sample unless it is near the rim; otherwise the origin."""
+    """Initial point: if there are many rows, the mean of a sample, unless it is near the rim; otherwise the origin."""
     stride = min(len(X) // SAMPLE, SAMPLE_STRIDE)
     some = np.ascontiguousarray(weights[::stride]) if stride > 1 else weights[:0]
     if some.any():
@@ -197,11 +197,11 @@ class _RowEquations(MeanEquations):
         super().__init__(m, c, stiffness, gradient, None, variance)
 
     def at(self, m: Array) -> "_RowEquations":
-        """Equations at another point; they overwrite the coefficient arrays of this object."""
+        """Equations at another point; computing them overwrites the coefficient arrays of this object."""
         return _RowEquations(self.X, self.gaps, self.weights, m, self.c, self.numbers)
 
     def newton_step(self) -> Array:
-        """Newton's step; in many dimensions it is approximated by conjugate gradients."""
+        """Newton step; in many dimensions, it is approximated by conjugate gradients."""
         if self.hessian is not None:
             return super().newton_step()
         return _solve_by_products(self.hessian_times, self.gradient, min(0.1, self.residual))
@@ -216,7 +216,7 @@ class _RowEquations(MeanEquations):
 def summed_equations(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Any, float]:
     """Stiffness, gradient, Hessian and variance at m; all are sums over rows, so results of blocks can be added.
 
-    In many dimensions the hessian is 0: it would be the most of the work.
+    In many dimensions the hessian is 0, because computing it would take most of the time.
     """
     if X.shape[1] <= FEW_DIMENSIONS:
         return _summed_columns(X, gaps, weights, m, c)
@@ -252,7 +252,7 @@ def _summed_columns(X: Array, gaps: Array, weights: Array, m: Array, c: float) -
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _add_derivatives(columns, m, weights, numbers, gradient, hessian):  # type: ignore[no-untyped-def]
-    """Add to the gradient and the lower half of the Hessian; convert columns to frame coordinates in place."""
+    """Add a chunk's terms to the gradient and the lower half of the Hessian; convert columns to frame coordinates."""
     along, base, radial = numbers[0], numbers[1], numbers[2]
     for i in range(weights.size):
         radial[i] *= weights[i]

@@ -119,7 +119,7 @@ def half_space_to_ball(Y: Points, *, c: float = 1.0) -> Array:
 
 
 def _check_on_hyperboloid(X: Array) -> None:
-    """Raise if rows are off the hyperboloid by more than 1e-5 of X⁰."""
+    """Raise an error if a row does not lie on the hyperboloid; X⁰ may have a relative error of up to 1e-5."""
     if X.shape[-1] < 2:
         raise ValueError(f"Hyperboloid coordinates need at least 2 entries; got {X.shape[-1]}.\nThe first entry is X⁰.")
     # Check X⁰ = √(1 + ‖X‖²) instead of [X, X] = -1, which is lost to rounding when the squares are large.

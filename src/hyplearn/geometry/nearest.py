@@ -24,12 +24,12 @@ MOST_BOXED = 12
 # Approximate number of points in a leaf, chosen by measurements in the disk. Larger leaves mean fewer boxes to visit
 # but more keys to compute.
 LEAF = 16
-# Factor that makes a lower bound safe against rounding errors.
+# Factor by which lower bounds are multiplied, so that rounding errors cannot exclude a nearest point.
 SAFE = 1.0 - 1e-13
 # Size of the stack of nodes to visit, enough for a tree of 2^62 points.
 DEEPEST = 64
-# Numbers of queries and points per matrix product: large enough to be efficient, and the product of 2 MiB still fits
-# into the cache.
+# Numbers of queries and points per matrix product. They are large enough for efficiency, but small enough for the
+# product (2 MiB) to fit into the cache.
 PRODUCT_QUERIES, PRODUCT_POINTS = 256, 1024
 # Number of points whose bounds are compared together before any key is computed.
 LANE = 64
@@ -123,7 +123,7 @@ def least_keys(tree: NearestTree, Q: Array, k: int) -> tuple[Array, Array]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _search(Q, tree, keys, places):  # type: ignore[no-untyped-def]
-    """Write the k smallest keys of each query and their positions, by depth-first search, nearer boxes first."""
+    """Write the k smallest keys of each query and their positions, searching depth first and nearer boxes first."""
     X, gaps, rows, bounds, lower, upper, widest = tree
     waiting, least = np.empty(DEEPEST, dtype=np.int64), np.empty(DEEPEST)
     for i in range(Q.shape[0]):
@@ -150,7 +150,7 @@ def _search(Q, tree, keys, places):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def box_bound(Q, i, lower, upper, widest, node):  # type: ignore[no-untyped-def]
-    """Lower bound on the keys in a node: squared distance to the node's box, divided by its largest gap."""
+    """Lower bound on the keys in a node: squared distance to the node's box, divided by the largest gap in the node."""
     square = 0.0
     for j in range(Q.shape[1]):
         outside = max(0.0, lower[node, j] - Q[i, j], Q[i, j] - upper[node, j])
@@ -180,7 +180,7 @@ def _insert(keys, places, rows, key, place):  # type: ignore[no-untyped-def]
 
 
 def _search_products(tree: NearestTree, Q: Array, keys: Array, places: Array) -> None:
-    """Write the same results as :func:`_search`; matrix products decide which keys to compute."""
+    """Write the same results as :func:`_search`, using matrix products to decide which keys to compute."""
     squares = np.einsum("ij,ij->i", tree.X, tree.X)
     for cut in _cuts(len(Q), PRODUCT_QUERIES):
         for part in _cuts(len(tree.X), PRODUCT_POINTS):
@@ -214,7 +214,7 @@ def _rank(Q, tree, products, start, squares, keys, places):  # type: ignore[no-u
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _count(products, own, squares, gaps, safe, key):  # type: ignore[no-untyped-def]
-    """Number of points whose key may be at most the given key; the compiler vectorises this sum."""
+    """Count the points whose key may be at most the given key; the compiler vectorises this loop."""
     number = 0
     for j in range(products.size):
         number += safe * (own + squares[j]) - 2.0 * products[j] <= key * gaps[j]
@@ -223,7 +223,7 @@ def _count(products, own, squares, gaps, safe, key):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _half_sinhs(Q, gaps_q, X, gaps, places, c, out):  # type: ignore[no-untyped-def]
-    """Write ``sinh(√c d / 2)`` for the distance d of each query to each of its points."""
+    """Write ``sinh(√c d / 2)``, where d is the distance of each query to each of its nearest points."""
     for i in range(Q.shape[0]):
         for k in range(places.shape[1]):
             place = places[i, k]

@@ -58,15 +58,15 @@ def _exchange(H, w, n_a, tol, max_steps):  # type: ignore[no-untyped-def]
 
 
 def _solve_face(H: Array, w: Array, n_a: int) -> None:
-    """Minimise over the rows of positive weight; drop rows whose weights would become negative."""
+    """Minimise over the weights of rows with positive weight; drop rows whose weights would become negative."""
     for _ in range(DROPS):
         used = np.flatnonzero(w > 0)
         face, old, first = H[np.ix_(used, used)], w[used], used < n_a
         best = _face_minimum(face, first)
         if best is None:
             return
-        # Drop all rows of negative weight at once if that decreases the function; otherwise stop where the first weight
-        # reaches 0.
+        # Drop all rows of negative weight at once if that decreases the function. Otherwise shorten the step so that it
+        # ends where the first weight reaches 0.
         new = np.maximum(best, 0.0)
         new /= np.where(first, new[first].sum(), new[~first].sum())
         if not new @ face @ new < old @ face @ old:

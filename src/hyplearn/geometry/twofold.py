@@ -89,11 +89,11 @@ class Twofold(NamedTuple):
         return Twofold(high[..., 0][()], low[..., 0][()])
 
     def column(self) -> "Twofold":
-        """The same values with an additional last axis of length 1."""
+        """Return the same values with an additional last axis of length 1."""
         return Twofold(self.high[..., None], self.low[..., None])
 
     def expm1(self) -> "Twofold":
-        """``e^x - 1`` of x between -700 and 0."""
+        """``e^x - 1`` for x between -700 and 0."""
         k = np.round(self.high / LN2.high)
         r = (self - LN2 * k).scaled(0.5**HALVINGS)
         tail = INVERSE_FACTORIALS[-1].high

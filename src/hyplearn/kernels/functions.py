@@ -25,7 +25,7 @@ def secant_profile(rho: Array, scale: float, dimension: int) -> Array:
 
 
 def log_cosh(rho: Any) -> Any:
-    """``log cosh ρ``, with one formula that is accurate at small distances and another for large ones."""
+    """``log cosh ρ``, computed accurately for both small and large distances."""
     near = np.minimum(rho, 1.0)
     return np.where(rho < 1, np.log1p(2 * np.sinh(near / 2) ** 2), np.logaddexp(rho, -rho) - np.log(2))
 
@@ -35,7 +35,7 @@ PROFILES: dict[str, Profile] = {"laplacian": laplacian_profile, "secant": secant
 
 @border("X", "Y")
 def laplacian_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: float = 1.0) -> Array:
-    r"""Laplacian kernel between all rows of X and all rows of Y (of X, if Y is not given).
+    r"""Laplacian kernel between all rows of X and all rows of Y; Y defaults to X.
 
     .. math:: k(x, y) = e^{-\rho / s}, \qquad \rho = \sqrt c\, d(x, y)
 
@@ -75,7 +75,7 @@ def laplacian_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, 
 
 @border("X", "Y")
 def secant_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: float = 1.0) -> Array:
-    r"""Power of the hyperbolic secant between all rows of X and all rows of Y (of X, if Y is not given).
+    r"""Secant kernel between all rows of X and all rows of Y; Y defaults to X.
 
     .. math:: k(x, y) = (\cosh \rho)^{-\lambda}, \quad \lambda = \frac{1}{\log \cosh s}, \quad \rho = \sqrt c\, d(x, y)
 
@@ -109,7 +109,7 @@ def secant_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: 
 
 @border("X", "Y")
 def heat_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: float = 1.0) -> Array:
-    r"""Heat kernel between all rows of X and all rows of Y (of X, if Y is not given).
+    r"""Heat kernel between all rows of X and all rows of Y; Y defaults to X.
 
     .. math:: k(x, y) = \frac{\rho}{\sinh \rho}\, e^{-\rho^2 / (2 s^2)}, \qquad \rho = \sqrt c\, d(x, y)
 
@@ -161,7 +161,7 @@ def _of_pairs(profile: Profile, X: Any, Y: Any, scale: Any, c: float) -> Array:
 
 
 def check_dimension(kernel: str, d: int) -> None:
-    """Raise if the kernel cannot be computed in d dimensions."""
+    """Raise an error if the kernel cannot be computed in d dimensions."""
     if kernel == "heat" and d > LARGEST_DIMENSION:
         raise ValueError(
             f"The heat kernel is computed in up to {LARGEST_DIMENSION} dimensions; got points of {d}.\n"

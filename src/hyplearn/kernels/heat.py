@@ -72,7 +72,7 @@ def _log_profile(rho: Array, s: float, m: int) -> Array:
 
 
 def heat_coefficients(rho: Array, m: int) -> Array:
-    """Coefficients ``γ̂_k`` for k from 1 to m, of shape (m, n)."""
+    """Coefficients ``γ̂_k`` for k from 1 to m, as an array of shape (m, n)."""
     tau = np.tanh(rho / 2) ** 2
     out = np.empty((m, len(rho)))
     out[0] = np.divide(2 * rho, np.tanh(rho / 2), out=np.full_like(rho, 4.0), where=rho > 0)

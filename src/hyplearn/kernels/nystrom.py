@@ -51,7 +51,7 @@ class LandmarkKernel:
     landmarks: Array
 
     def values(self, X: Array, gaps: Array) -> Array:
-        """Kernel values between validated points, with the given gaps, and all landmarks; of shape (n, n_landmarks)."""
+        """Kernel values between validated points and all landmarks, of shape (n, n_landmarks), given the gaps."""
         rho = np.empty((len(X), len(self.landmarks)))
         columns, own_gaps = np.ascontiguousarray(self.landmarks.T), row_gaps(self.landmarks, self.c)
         half_sinh_pairs(X.astype(np.float64, copy=False), columns, gaps, own_gaps, self.c, rho)
@@ -104,7 +104,7 @@ class KernelMap:
 
 
 def nystrom(landmarks: Array, kernel: str, scale: float, c: float, n_components: int) -> KernelMap:
-    """Kernel map onto the leading eigenvectors of the landmarks' kernel matrix; omits negligible eigenvalues."""
+    """Kernel map onto the leading eigenvectors of the landmarks' kernel matrix, leaving out negligible eigenvalues."""
     landmarks = landmarks.astype(np.float64, copy=False)
     rho = np.sqrt(c) * pairwise_distance(landmarks, c=c)
     values, vectors = np.linalg.eigh(PROFILES[kernel](rho, scale, landmarks.shape[1]))

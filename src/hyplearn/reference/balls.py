@@ -26,8 +26,9 @@ from hyplearn.types import Array
 EPS = float(np.finfo(float).eps)
 # The rounding error of a row's coordinate relative to a point is at most OPERATIONS * EPS, plus the error of its sums.
 OPERATIONS = 16
-# Slack added to the constraints of the convex problem, in rounding errors of a height. It covers that heights are
-# computed twice, here and in verify, and that the stored hyperplane is rounded. It matters only for distant rows.
+# Slack added to the constraints of the convex problem, in units of the rounding error of a height. It allows for
+# rounding errors of the heights, which are computed here and again in verify, and of the stored hyperplane. It matters
+# only for distant rows.
 SLACK = 4.0
 # Coefficient of w_0 in the constraints. It adds w_0²/BIAS², about a thousandth of w_0², to the objective, which slows
 # the last steps; a larger coefficient would reduce precision.
@@ -43,7 +44,7 @@ NARROW, CLOSE, PATIENCE = 1e-14, 1e-9, 4
 NOTHING_LEFT, SHRINK, LEAST = 1e-12, 1e-5, 1e-15
 # Multipliers below this fraction of the largest multiplier are treated as rounding errors.
 NEGLIGIBLE = 1e-18
-# Maximum number of scales to try.
+# Maximum number of scales that are tried.
 SCALES = 20
 # Range of ‖w‖ in which the convex problem is solved to full precision.
 WELL_SCALED = (0.1, 10.0)
@@ -69,7 +70,7 @@ class Contact(NamedTuple):
 def touching_balls(X: Array, y: Array, p: Array, c: float, first: Array) -> Contact:
     """Find the hyperplane with the widest margin between rows with y = 1 and rows with y = -1, starting at any point p.
 
-    ``first`` has the positions of the rows to begin with, at least one of each side; others join as they are needed.
+    ``first`` contains the positions of the first working rows, at least one of each side; rows are added as needed.
     """
     gaps, scale, used = row_gaps(X, c), 1.0, np.isin(np.arange(len(X)), first)
     best: Contact | None = None
@@ -87,7 +88,7 @@ def touching_balls(X: Array, y: Array, p: Array, c: float, first: Array) -> Cont
 
 
 class _View(NamedTuple):
-    """Rows relative to a point: signed Klein coordinates with a constant column, cosh of distances, error bounds."""
+    """Rows relative to a point: signed Klein coordinates with a constant column, cosh distances, and error bounds."""
 
     G: Array
     times: Array
@@ -101,7 +102,7 @@ class _View(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """Solution of the convex problem: normal (w_0, w) with [w, w] = 1, multipliers, and smallest height (``scale``)."""
+    """Solution of the convex problem: normal (w_0, w) with [w, w] = 1, multipliers, and smallest height ``scale``."""
 
     w: Array | None
     w_0: float
@@ -110,7 +111,7 @@ class _Step(NamedTuple):
 
 
 def _solve(view: _View, scale: float, used: Array) -> _Step:
-    """Minimise ``‖w'‖²`` subject to ``y (⟨k, w'⟩ - w_0) ≥ scale / cosh ρ``; add the rows it needs to ``used``."""
+    """Minimise ``‖w'‖²`` subject to ``y (⟨k, w'⟩ - w_0) ≥ scale / cosh ρ``; add the required rows to ``used``."""
     few = 2 * view.G.shape[1]
     while True:
         rows = np.flatnonzero(used)
@@ -135,8 +136,8 @@ def _solve(view: _View, scale: float, used: Array) -> _Step:
 def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Array | None, Array, float]:
     """Minimise ``‖w‖`` subject to ``G w ≥ scale / times + slack``; return w, multipliers, and a scale with ‖w‖ near 1.
 
-    Lawson and Hanson's least distance problem: ``(Gᵀu, ⟨s, u⟩)`` as near as possible to (0, 1), for u ≥ 0. If it gets
-    there, u proves that there is no such w.
+    This is Lawson and Hanson's least distance problem: find u ≥ 0 for which ``(Gᵀu, ⟨s, u⟩)`` is as near as possible to
+    (0, 1). If the distance is 0, u proves that there is no such w.
     """
     target = np.zeros(G.shape[1] + 1)
     target[-1] = 1.0
@@ -196,13 +197,15 @@ def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
 
 
 def _within(X: Array, feet: Array, radius: float, c: float) -> Array:
-    """Move rows towards their feet on the hyperplane, by at most the radius."""
+    """Move each row towards its projection onto the hyperplane, by at most ``radius``."""
     far = np.sqrt(c) * distance(X, feet, c=c)
     return geodesic(X, feet, radius / np.maximum(far, radius), c=c)
 
 
 def _scaled_back(total: Array, least: float, p: Array, c: float) -> tuple[Array, Array]:
-    """Convert hyperboloid coordinates about p to a point of the ball; return the point, and its coordinates about p.
+    """Scale a sum of hyperboloid coordinates about p onto the hyperboloid.
+
+    Return the point of the ball and its coordinates about p.
 
     ``least`` is the sum of the weights, a lower bound on the Minkowski length, which is lost to rounding far from p.
     """
@@ -214,7 +217,7 @@ def _scaled_back(total: Array, least: float, p: Array, c: float) -> tuple[Array,
 def _balance(points: Array, y: Array, weights: Array, p: Array, c: float) -> Array:
     """Correct the weights so that the weighted sums of both sides are equal on the hyperboloid.
 
-    Points near the rim move when they are rounded. The largest weight stays; the others give way.
+    This is necessary because points near the rim move when they are rounded. Only the largest weight is left unchanged.
     """
     K, times = klein_about(points, row_gaps(points, c), p, c, np.sqrt(c))
     M, u = y * np.column_stack([np.ones(len(K)), K]).T, weights * times
@@ -232,12 +235,12 @@ def proven_heights(X: Array, gaps: Array, y: Array, w: Array, p: Array, c: float
 
 
 def proven_margin(height: float) -> float:
-    """Convert a proven height, the sinh of a distance, to the distance, rounded down."""
+    """Convert a proven height, which is the sinh of a distance, to the distance; the result is rounded down."""
     return float(np.arcsinh(height)) * (1 - OPERATIONS * EPS)
 
 
 def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: float) -> tuple[Array, float]:
-    r"""Balanced weights that sum to 1, and the upper bound they prove for all margins.
+    r"""Return weights that sum to 1 and balance both sides, and the upper bound on all margins that they prove.
 
     Let a be the points, :math:`r_i = d(a_i, x_i)`, and :math:`A = \sum_+ \lambda_i a_i`, :math:`B = \sum_- \lambda_i
     a_i` in hyperboloid coordinates about p, with the same first coordinate. A hyperplane w of margin M has
@@ -277,7 +280,7 @@ def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: f
 
 
 def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
-    """Whether positive weights near the given ones balance both sides exactly, which proves them inseparable.
+    """Whether some positive weights near the given ones balance both sides exactly; if so, the sides are inseparable.
 
     With M the matrix of signed rows, known up to its rounding errors, ``u - M⁺ M u`` are such weights if M has full
     rank and the second term is smaller than every weight.

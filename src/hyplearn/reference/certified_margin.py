@@ -143,7 +143,10 @@ def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
 
 
 def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
-    """Upper bound on the margin M from ``Σ λ sinh(M - r) ≤ cosh(D + δ) ‖A - B‖``: see the page on the widest margin."""
+    """Upper bound on the margin M, which satisfies ``Σ λ sinh(M - r) ≤ cosh(D + δ) ‖A - B‖``.
+
+    The documentation page on the widest margin derives this inequality.
+    """
     rows, side, weights, c = X[found.support].astype(np.float64), second[found.support], found.weights, found.c
     p = found.contact
     inside = np.all(_gaps(np.vstack([found.points, p]), c) > 0)
@@ -186,7 +189,7 @@ def _cancel(z: Array, size: Array, weights: Array) -> bool:
 
 
 def _seen_from(X: Array, p: Array, c: float) -> tuple[Array, Array]:
-    """Return the features ``√c z`` of points at p, and the sum of the norms of the two terms of each."""
+    """Return the features ``√c z`` of points at p and, for each point, the sum of the norms of the two terms of z."""
     s, norm_p = X - p, np.linalg.norm(p)
     square = np.sum(s**2, axis=1)
     bend, factor = c * square / _gaps(p[None], c), 2 * np.sqrt(c) / _gaps(X, c)

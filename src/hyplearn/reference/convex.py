@@ -72,7 +72,7 @@ def convex_boundary(
     is_sample: bool,
     explicit_numbers: int = EXPLICIT_NUMBERS,
 ) -> Array:
-    """Compute the point of :func:`boundary_point` for overlapping sides; less precisely if the rows are a sample."""
+    """Compute the point of :func:`boundary_point` for overlapping sides, less precisely if the rows are a sample."""
     block = block if block.present.all() else block.taken(np.flatnonzero(block.present))
     X, y, weights = block.X, sides[block.codes], block.row_weights
     data = TrainingData.of_arrays(X, y, weights, c, n_classes=2, threads=threads)
@@ -88,9 +88,9 @@ def convex_boundary(
 def _hyperboloid_rows(
     X: Array, y: Array, costs: Array, p: Array, c: float, threads: int, explicit_numbers: int
 ) -> Rows:
-    """Return hyperboloid coordinates about p, multiplied by y; they are an explicit matrix if it is small.
+    """Return hyperboloid coordinates about p, multiplied by y; small data give an explicit matrix.
 
-    These are z times √c, and cosh ρ, which is 1 less the base of z.
+    The coordinates are √c z and cosh ρ, which is 1 minus the base of z.
     """
     z = implicit_rows(X, p, features="z", c=c)
     signed = np.sqrt(c) * y
@@ -105,11 +105,11 @@ def _hyperboloid_rows(
 
 
 def nearest_zero(u: Array, Q: Array, weight: float, centre: Array, c: float) -> Array:
-    r"""Return the point with ``⟨u, X⟩ = 0`` nearest to Q, all in hyperboloid coordinates about the centre.
+    r"""Return the point nearest to Q with ``⟨u, X⟩ = 0``, where Q and X are hyperboloid coordinates about the centre.
 
-    Q is a sum of points with the given weight in all, scaled back onto the hyperboloid. In Minkowski's product it is no
-    shorter than that weight (the triangle inequality, reversed), which stands in where rounding loses its length, far
-    from the centre. At Q, in the direction e and at the distance ρ from the centre, the functional has
+    Q is a weighted sum of points, which is scaled back onto the hyperboloid; ``weight`` is the sum of the weights. By
+    the reversed triangle inequality, the Minkowski length of Q is at least ``weight``, which replaces the length if
+    rounding errors make it smaller, far from the centre. At Q,
 
     .. math:: f = u_0 \cosh \rho + \langle u, e \rangle \sinh \rho, \qquad
               g = \bigl(u_0 \sinh \rho + \langle u, e \rangle \cosh \rho,\; u - \langle u, e \rangle e\bigr)

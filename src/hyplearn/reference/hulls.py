@@ -18,14 +18,15 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.tangent import z_dot
 from hyplearn.types import Array, Points
 
-# Number of rows of the first sample of each side, at least and per dimension. If the hulls of the samples meet, so do
-# the hulls of all rows, and no further pass is needed.
+# The first sample of each side has SAMPLE rows, or SAMPLE_PER_DIMENSION rows per dimension if that is more. If the
+# hulls of the samples meet, so do the hulls of all rows, and no further pass is needed.
 SAMPLE, SAMPLE_PER_DIMENSION = 2000, 8
 # Tolerance for a sample. It suffices to decide whether the hulls meet; the distance is then computed from all rows.
 APART = 0.1
 # Tolerance for the closest points of all rows, so small that the order of the rows does not matter.
 CLOSEST_TOL = 1e-12
-# A row is outside a half-space if its distance to it exceeds this value (for c = 1), to allow for rounding errors.
+# A row counts as outside a half-space if its distance to the half-space exceeds this value (for c = 1), to allow for
+# rounding errors.
 BEYOND = 1e-13
 
 
@@ -148,10 +149,11 @@ def hull_point(data: TrainingData, sides: Array) -> Array:
 
 
 def closest_point(data: TrainingData, sides: Array) -> Array:
-    """Return the midpoint of the closest points of two hulls; a hyperplane through it separates separable sides.
+    """Return the midpoint of the closest points of two hulls.
 
-    Where the hulls intersect, a common point: which of them is arbitrary, and a boundary need not pass there. Weights
-    do not count, except those that are 0.
+    If the sides are separable, a hyperplane through this point separates them. If the hulls intersect, it is an
+    arbitrary common point, and a good boundary need not pass through it. Weights are ignored, except that rows of
+    weight 0 are left out.
     """
     found = separation(data, sides)
     if found.hyperplane is not None:
@@ -161,7 +163,7 @@ def closest_point(data: TrainingData, sides: Array) -> Array:
 
 
 def halfway(pair: ClosestPoints, c: float) -> HalfSpace | None:
-    """Return the hyperplane (w, p) halfway between two hulls, with w towards the second; None if the hulls meet."""
+    """Return the hyperplane (w, p) halfway between two hulls, where w points to the second; None if they meet."""
     if pair.half_space_a is None or pair.half_space_b is None:
         return None
     (_, p_a), (_, p_b) = pair.half_space_a, pair.half_space_b
@@ -181,7 +183,7 @@ def _rows_of_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array]:
 
 
 def _first_rows(data: TrainingData, sides: Array, most: int) -> tuple[Array, Array, bool]:
-    """Every k-th row of each side, with k chosen to keep about ``most`` rows per side; and whether any k > 1."""
+    """Return an evenly spaced sample of about ``most`` rows of each side, and whether any rows were left out."""
     starts, counts_a, counts_b = data.fold(_count_sides, columns_joined, sides)
     counts = np.stack([counts_a, counts_b])
     strides = np.maximum(1, counts.sum(axis=1) // most)
@@ -206,7 +208,7 @@ def _every_of_side(
 
 @checkpointable
 class Beyond(NamedTuple):
-    """Rows of each side outside its half-space, with margins; the number of rows to keep; and the smallest margin."""
+    """Rows of each side outside its half-space and their margins, number of rows to keep, and smallest margin."""
 
     X_a: Array
     X_b: Array
@@ -265,7 +267,7 @@ def _hull_rows(X: Array, c: float) -> Array:
 
 @in_any_order
 def _merge_vertices(parts: Sequence[tuple[Array, Array, float]]) -> tuple[Array, Array, float]:
-    """Return the vertices of the hull of several hulls, for each side."""
+    """Return the vertices of the hull of each side, given the vertices of the hulls of several blocks."""
     if len(parts) == 1:
         return parts[0]
     all_a, all_b, curvatures = zip(*parts, strict=True)

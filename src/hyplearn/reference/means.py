@@ -39,7 +39,7 @@ def mean_of_all(data: TrainingData) -> Array:
 
 
 def mean_and_class_means(data: TrainingData) -> tuple[Array, Array]:
-    """Weighted Fréchet means of all points and of each class; the mean of all for a class without weight."""
+    """Weighted Fréchet means of all points and of each class; a class without weight gets the mean of all points."""
     groups = np.vstack([np.ones(data.n_classes, dtype=bool), np.eye(data.n_classes, dtype=bool)])
     found = group_means(data, groups, _tolerance(data, EXACT))
     mean = found[0][0]
@@ -51,7 +51,7 @@ def _tolerance(data: TrainingData, of_many: float) -> float:
 
 
 def means_between(data: TrainingData, problems: Sequence[Array]) -> list[Array]:
-    """Compute :func:`between` for the means of the sides of each problem; all problems share the same passes."""
+    """For each problem, compute the point :func:`between` the means of its sides; all problems share the passes."""
     sided = [weighted_sides(data, sides) for sides in problems]
     found = group_means(data, np.array([group for groups in sided for group in groups]), _tolerance(data, CLASS_TOL))
     ends = np.cumsum([len(groups) for groups in sided])
@@ -59,15 +59,18 @@ def means_between(data: TrainingData, problems: Sequence[Array]) -> list[Array]:
 
 
 def between(classes: Sequence[tuple[Array, float, float]], c: float) -> Array:
-    r"""Return the point between two class means where both classes are equally likely; otherwise the mean of all means.
+    r"""Return the point between two class means at which both classes are equally likely.
 
-    On the geodesic from :math:`m_-` to :math:`m_+`, at the signed distance from its midpoint
+    If there are not exactly two classes, or if both means are equal, it is the mean of the class means.
+
+    The point lies on the geodesic from :math:`m_-` to :math:`m_+`, at the signed distance from its midpoint
 
     .. math:: \frac{s^2}{d(m_-, m_+)} \log \frac{W_-}{W_+}
 
-    with W the weight of a class and :math:`s^2` the mean squared distance to the class means per dimension: the
-    boundary of two round, equally wide classes, which leaves more space to the heavier one. As all boundaries pass
-    through p, this is how class weights come to count. At most ``FARTHEST_SHIFT``.
+    where W is the weight of a class and :math:`s^2` is the mean squared distance to the class means per dimension.
+    There the boundary between two round, equally wide classes crosses the geodesic; it leaves more space to the heavier
+    class. As all boundaries pass through p, class weights take effect through this distance. It is at most
+    ``FARTHEST_SHIFT``.
 
     Parameters
     ----------
@@ -94,7 +97,7 @@ def weighted_sides(data: TrainingData, sides: Array) -> list[Array]:
 
 
 def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Array, float, float]]:
-    """Return mean, variance and weight of each group of classes (a mask); all groups share the same passes."""
+    """Return mean, variance and weight of each group of classes, given as a mask; all groups share the same passes."""
     totals, d = groups @ data.totals, data.n_features
     first = min(FIRST_ROWS, max(1, FIRST_NUMBERS // d))
     few = data.n_rows <= first or (data.in_memory and data.n_rows * d <= COPIED_NUMBERS)
@@ -111,7 +114,7 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
         for g, part in enumerate(sums):
             if (centre := centres[g]) is None:
                 continue
-            if d > FEW_DIMENSIONS:  # use the Hessian of the sample: for all rows it would take most of the time
+            if d > FEW_DIMENSIONS:  # use the sample's Hessian: computing it for all rows would take most of the time
                 part = (*part[:2], parts[g][3], part[3])
             try:
                 centres[g] = searches[g].send(MeanEquations(centre, data.c, *part))
@@ -121,10 +124,10 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
 
 
 def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -> list[tuple[Array, float, Array, Any]]:
-    """Return the mean and variance of every ``stride``-th row of each group; the mean of no rows is the origin.
+    """Return mean and variance of every ``stride``-th row of each group; a group without rows has the origin as mean.
 
-    Also returns the start for all rows, which is not near the rim, and in many dimensions the Hessian of the sample
-    there.
+    Also returns a starting point for all rows, which is not near the rim, and in many dimensions the Hessian of the
+    sample at that point.
     """
     X, codes, weights, gaps = data.fold(_every, columns_joined, stride)
     present = weights > 0
@@ -133,7 +136,7 @@ def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -
         own, origin = np.flatnonzero(group[codes] & present), np.zeros(data.n_features)
         if not len(own):
             return origin, 0.0, origin, np.copy
-        # All rows are used without a copy.
+        # If the group contains all rows, they are not copied.
         parts = (X, gaps, weights) if len(own) == len(X) else (np.take(a, own, axis=0) for a in (X, gaps, weights))
         rows, row_gaps, shares = parts
         rows, shares = rows.astype(np.float64, copy=False), shares / shares.sum()

@@ -31,7 +31,7 @@ STRATEGIES = ("boundary", "closest", "hull", "mean", "means", "origin")
 # Strategies whose point depends on the extreme rows of each side, so that a single outlying row can move it.
 OF_EXTREME_ROWS = ("closest", "hull")
 # Maximum numbers of rows and of coordinates for which equal rows are merged before a reference point is computed.
-# Results are then identical for repeated rows and for weights, and for any order of the rows.
+# Repeating a row is then equivalent to increasing its weight, and the order of the rows does not matter.
 FEW_ROWS, FEW_NUMBERS = 10_000, 2**22
 
 
@@ -64,7 +64,7 @@ def reference_points(reference: Reference, data: TrainingData, problems: Sequenc
 def reference_point(
     reference: Reference, X: Array, y: Array | None, weights: Array | None, c: float, *, threads: int = 1
 ) -> Array:
-    """Compute the reference point of arrays; ``reference`` is the name of a strategy, a function, or the point itself.
+    """Compute the reference point of labelled points; ``reference`` is a strategy's name, a function, or the point.
 
     Strategies work in up to ``threads`` threads; the point does not depend on their number.
 
@@ -110,13 +110,13 @@ def _between_two(name: str, data: TrainingData, sides: Array) -> Array:
         )
     if len(groups) == 1:
         return group_means(data, np.array(groups), 1e-12)[0][0]
-    if sides.max() > 1:  # there are more than two sides, of which two have a positive weight
+    if sides.max() > 1:  # there are more than two sides, but only two of them have a positive weight
         sides = groups[1].astype(np.int64)
     return TWO_SIDED[name](data, sides)
 
 
 def merge_copies(data: TrainingData) -> TrainingData:
-    """Sort rows and merge equal rows into one with the summed weight, so that results do not depend on the order."""
+    """Sort rows and merge equal rows into one row with the summed weight, so that results do not depend on order."""
     block = data.gathered()
     X, keys = block.X, _row_keys(block.X)
     order = np.lexsort((block.codes, keys, X[:, 0]))

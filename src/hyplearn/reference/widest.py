@@ -21,7 +21,7 @@ from hyplearn.types import Array, Points
 TOL = 1e-9
 # Near the rim, where p is stored less precisely, the width is SPACING times the spacing of floats, up to LARGEST_TOL.
 SPACING, LARGEST_TOL = 64.0, 1e-6
-# Number of coordinates in the sample that is solved first, and its minimum number of rows.
+# Number of coordinates in the sample that is solved first, and minimum number of rows in this sample.
 SAMPLE_NUMBERS, SAMPLE_ROWS = 2**18, 2**12
 # A pass adds up to FEW + FEW_PER_DIMENSION * d rows of each side to the working rows.
 FEW, FEW_PER_DIMENSION = 32, 4
@@ -202,7 +202,7 @@ def _lowest(parts: Sequence[Scan]) -> Scan:
 
 
 def _few_lowest(positions: Array, y: Array, heights: Array, few: int) -> Array:
-    """Return the indices of the ``few`` lowest rows of each side, and only the first of several rows at one height."""
+    """Return the indices of the ``few`` lowest rows of each side; of rows with equal heights, only the first."""
     order, kept = np.lexsort((positions, heights)), []
     for side in (-1, 1):
         own = order[y[order] == side]

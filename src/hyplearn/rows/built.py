@@ -28,8 +28,8 @@ from hyplearn.types import Array
 
 # Maximum number of dual variables to keep if the rows may not fit into memory (32 MiB, including positions).
 MOST_KEPT = 2**21
-# Maximum number of columns for which signed cone coordinates are explicit, as compiled kernels need. With more columns
-# the products are computed by BLAS, piece by piece.
+# With at most this many columns, signed cone coordinates are stored as explicit rows, as compiled kernels require. With
+# more columns, BLAS computes the products piece by piece.
 EXPLICIT_COLUMNS = 16
 # Maximum number of elements of explicit rows that are kept between passes (128 MiB).
 EXPLICIT_NUMBERS = 2**24
@@ -132,7 +132,7 @@ def build_rows(
 ) -> RowSource:
     """Return the rows of the training data, with costs of C times their weights.
 
-    Rows of points in memory are kept between passes, explicit ones up to ``explicit_numbers`` elements.
+    Rows of points in memory are kept between passes; explicit rows are kept only up to ``explicit_numbers`` elements.
     """
     threads = data.threads if threads is None else threads
     is_explicit = isinstance(build, ConeRowBuilder) and n_columns <= EXPLICIT_COLUMNS
@@ -188,7 +188,7 @@ class KeptRows(MemoryRows):
 
 @dataclass(frozen=True)
 class StreamedRows(RowSource):
-    """Rows that are built from the blocks of a source in every pass; the range of costs may be given."""
+    """Rows that are built from the blocks of a source in every pass; the range of costs is passed if it is known."""
 
     points: PointSource
     build: BlockBuilder

@@ -15,8 +15,8 @@ from hyplearn.rows.built import KeptRows, row_costs, stream_rows
 from hyplearn.rows.memory import ClassRows, RowChunk, RowSource
 from hyplearn.types import Array
 
-# Maximum number of elements of rows that are kept between passes (32 MiB). With more, few passes that compute the rows
-# take a third of the time of many passes over kept rows.
+# Maximum number of elements of rows that are kept between passes (32 MiB). For larger data, a solver that makes few
+# passes and computes the rows in each takes a third of the time of one that makes many passes over kept rows.
 KEPT_NUMBERS = 2**22
 # Value of the intercept column, equal to the maximum norm of a row.
 INTERCEPT = 1.0
@@ -97,7 +97,7 @@ def rows_are_kept(data: TrainingData, kernel_map: KernelMap, kept_numbers: int =
 def build_kernel_rows(
     data: TrainingData, kernel_map: KernelMap, C: float, *, kept_numbers: int = KEPT_NUMBERS
 ) -> RowSource:
-    """Return rows of the training data, with costs of C times the weights; raw rows unless :func:`rows_are_kept`."""
+    """Return rows of the data, with costs of C times the weights; they are raw unless :func:`rows_are_kept`."""
     K, explicit = data.n_classes, rows_are_kept(data, kernel_map, kept_numbers)
     columns = (kernel_map.projection.shape[1] if explicit else len(kernel_map.kernel.landmarks)) + 1
     build = KernelRowBuilder(kernel_map, C, K, explicit)

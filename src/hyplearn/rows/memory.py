@@ -1,4 +1,4 @@
-"""Interface of all sources of rows with costs, which the solvers read, and implementations for rows in memory.
+"""Interface for sources of rows with costs, which the solvers read, and its implementations for rows in memory.
 
 Rows of binary problems are u = y f, with the label ±1 as sign; rows of a softmax have a class code instead. A block of
 rows is a :class:`Rows` and therefore also a source.
@@ -220,7 +220,7 @@ class HyperboloidRows(Rows):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and number of columns, which is one or two more than X has."""
+        """Number of rows and number of columns; the latter is one or two more than in X."""
         return self.X.shape[0], self.X.shape[1] + 1 + (self.inverse_root != 0)
 
     def _last(self, index: Any) -> Array:
@@ -244,7 +244,7 @@ class HyperboloidRows(Rows):
         return self._completed(super().product_at(index, self._of_space(w)), index, w)
 
     def _of_space(self, w: Array) -> Array:
-        """Return the entries of w for the space columns, without those of the time and intercept columns."""
+        """Return the entries of w for the space columns, leaving out the time and intercept columns."""
         return w[1 : 1 + self.X.shape[1]]
 
     def _completed(self, product: Array, index: Any, w: Array) -> Array:
@@ -262,7 +262,7 @@ class HyperboloidRows(Rows):
         return replace(super().scaled(factor), times=factor * self.times)
 
     def length_bound(self) -> float:
-        """Return an upper bound on the norms of the rows, from the time column, which bounds the other columns."""
+        """Return an upper bound on the norms of the rows; the time column bounds the other columns."""
         return float(np.sqrt(3) * np.abs(self.times).max(initial=0.0))
 
     def pieces(self) -> Iterator[Rows]:
@@ -275,7 +275,7 @@ class HyperboloidRows(Rows):
 
 @dataclass(frozen=True)
 class RowChunk:
-    """Chunk of rows that is multiplied by the weights of all classes: one by compiled kernels, several by BLAS."""
+    """Chunk of rows with products with the weights of one class (by compiled kernels) or several classes (by BLAS)."""
 
     X: Array
     p: Array
@@ -333,7 +333,7 @@ class ClassRows(HyperboloidRows):
 
     @property
     def _step(self) -> int:
-        """Number of rows per block, fewer than for binary problems because all classes have scores."""
+        """Number of rows per block; it is smaller than for binary problems, because rows have one score per class."""
         return max(self.shape[1], self.block_numbers // (4 * (self.shape[1] + self.n_classes)))
 
     def chunk(self, cut: slice) -> RowChunk:

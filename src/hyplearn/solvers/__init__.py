@@ -1,1 +1,1 @@
-"""Solvers that compute the weights w from rows, labels and sample weights, independent of hyperbolic geometry."""
+"""Solvers that compute weights w from rows, labels and sample weights; they do not use hyperbolic geometry."""

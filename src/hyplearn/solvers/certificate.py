@@ -100,7 +100,7 @@ def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: st
 
 
 def _gap_terms(slack: Array, error: Array, alpha: Array, costs: Array, loss: str) -> tuple[Array, Array, Array, Array]:
-    """Return each row's term in P - D and its rounding error, and its loss and its rounding error.
+    """Return each row's term in P - D with its rounding error, and each row's loss with its rounding error.
 
     Infinite costs must be passed as 0.
     """
@@ -143,7 +143,7 @@ def certify(sums: CertificateSums, w: Array, hard: bool) -> Proof:
     between = 0.5 * apart**2 + sums.terms
     v_error = EPSILON * ((ROW_ERROR + np.sqrt(sums.n_rows)) * sums.length + float(np.linalg.norm(w)))
     error = sums.terms_error + v_error * (apart + 0.5 * v_error) + 4 * EPSILON * abs(between)
-    if hard:  # dividing w by its smallest margin makes it feasible, and P larger
+    if hard:  # dividing w by its smallest margin makes w feasible but increases P
         error += primal * ((1 - sums.largest_slack) ** -2 - 1) if sums.largest_slack < 1 else np.inf
     violation = max(0.0, sums.excess / max(sums.largest, 1e-300)) if np.isfinite(sums.excess) else np.inf
     if not np.isfinite(primal) or not np.isfinite(between):

@@ -24,7 +24,7 @@ from hyplearn.tangent import TangentRows, element, row_product
 from hyplearn.types import Array
 
 # A row extends the span of the earlier rows if the part outside the span is at least this fraction of the row's norm.
-# The value is far above the rounding error of a projection, and far below that of new directions in real data.
+# The value is far above the rounding error of a projection, and far below the fraction for new directions in real data.
 NEW_DIRECTION = 1e-9
 IN_ORDER = np.empty(0, dtype=np.int64)
 EQUAL_WEIGHTS = np.empty(0)
@@ -66,7 +66,7 @@ class Perceptron:
     w: Array  # current weights
     root: Array  # M: upper triangular for a > 0; for a = 0, rows beyond the rank are zero; empty for first order
     outside: Array  # the projector I - AA⁺; empty for a > 0
-    total: Array = field(init=False)  # sum of w / ‖w‖ after each visit, up to the last change of w
+    total: Array = field(init=False)  # sum of w / ‖w‖ over all visits before the last change of w
     counts: Array = field(init=False)  # number of updates, weight of visits since w changed, weight of all visits
 
     def __post_init__(self) -> None:
@@ -121,7 +121,7 @@ class Perceptron:
 
 
 def _shuffled(X: Array, run: int, rng: np.random.Generator) -> Array:
-    """Return a random order of the runs of rows; with runs of one row, it depends only on coordinates and seed."""
+    """Return a random order of the runs of rows; for single rows, it depends only on coordinates and seed."""
     if run > 1:
         return rng.permutation(-(-len(X) // run))
     hashes = np.empty(len(X), dtype=np.uint64)
@@ -200,7 +200,7 @@ def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_mar
 def _visit(  # type: ignore[no-untyped-def]
     X, p, along, base, y, weights, runs, run, start, stop, w, root, outside, missing, total, counts
 ):
-    """Make the visits from ``start`` to ``stop``, updating the state in place; return how many rows were mistakes.
+    """Make the visits from ``start`` to ``stop``, updating the state in place; return the number of misclassified rows.
 
     ``missing`` is the number of dimensions outside the span of earlier rows.
     """
@@ -247,7 +247,7 @@ def _visit(  # type: ignore[no-untyped-def]
     return mistakes
 
 
-# Loops instead of array expressions, which numba takes seconds to compile.
+# Loops are used instead of array expressions, which take numba seconds to compile.
 @njit(inline="always", error_model="numpy")
 def _add_multiple(out, factor, x):  # type: ignore[no-untyped-def]
     """Add ``factor · x`` to ``out``."""
@@ -292,7 +292,7 @@ def _turn(w, root, z, residual, step, triangular):  # type: ignore[no-untyped-de
 
 @njit(cache=True, error_model="numpy")
 def _is_new(outside, z, e):  # type: ignore[no-untyped-def]
-    """Write the part of z outside the span of earlier rows to ``e``; return whether it is larger than rounding."""
+    """Write the part of z outside the span of earlier rows to ``e``; return whether it exceeds rounding errors."""
     for j in range(e.size):
         e[j] = 0.0
     for i in range(z.size):
@@ -303,7 +303,7 @@ def _is_new(outside, z, e):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _widen(w, root, outside, z, e, residual, step, rank):  # type: ignore[no-untyped-def]
-    """Add a row to M in a second-order update with a new direction e (Meyer, 1973)."""
+    """Add a row to M in a second-order update that extends the span by the direction e (Meyer, 1973)."""
     square = dot(e, e)
     _add_multiple(w, residual / square, e)
     for i in range(rank):

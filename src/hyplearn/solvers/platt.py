@@ -19,7 +19,8 @@ from hyplearn.types import Array
 
 # Maximum number of evaluations of the loss, and minimum step length. Most sigmoids need seven evaluations.
 MAX_STEPS, SHORTEST_STEP = 100, 1e-10
-# Newton's method stops when the predicted decrease of the mean loss is at most TOL, where rounding errors dominate.
+# Newton's method stops when the predicted decrease of the mean loss is at most TOL, because rounding errors then
+# dominate.
 TOL = 1e-14
 # Size of the subsample that is fitted first if there are many rows.
 SAMPLE = 20_000
@@ -109,7 +110,7 @@ def _minimise(
     value, (step, slope) = sums[0].copy(), _newton_steps(sums, pinned)
     length, open_ = np.ones(len(s)), np.arange(len(s))
     for _ in range(MAX_STEPS):
-        # The sigmoids whose next step is within the tolerance take it, and are done.
+        # If the next step of a sigmoid is within the tolerance, it is this sigmoid's last step.
         close = -slope <= tol
         if close.any():
             at[:, open_[close]] += step[:, close]

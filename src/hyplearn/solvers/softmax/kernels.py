@@ -14,7 +14,8 @@ from hyplearn.numerics import exp, log1p
 CHUNK = 256
 
 
-# The functions that numba inlines are compiled once, as a part of this one; LLVM would optimise them twice.
+# Functions that numba inlines are compiled once, as a part of this function; if LLVM inlined them, it would optimise
+# them twice.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def point_block(X, p, along, base, times, inverse_root, codes, costs, W, V, hessian):  # type: ignore[no-untyped-def]
     """Add ``Σ α xᵀ`` to V and ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` to the hessian; return ``Σ C log(1/π_y)``."""
@@ -101,7 +102,7 @@ def _softmax(scores, codes, others, losses, highest):  # type: ignore[no-untyped
 
 @njit(inline="always", error_model="numpy")
 def _add_second_derivatives(k, m, pi, costs, columns, weights, scaled, hessian):  # type: ignore[no-untyped-def]
-    """Add ``Σ C π_k (δ_km - π_m) xxᵀ`` to the block of two classes, to its lower triangle."""
+    """Add ``Σ C π_k (δ_km - π_m) xxᵀ`` to the lower triangle of the Hessian's block for classes k and m."""
     D, delta = columns.shape[0], 1.0 if k == m else 0.0
     for i in range(costs.size):
         weights[i] = costs[i] * pi[k, i] * (delta - pi[m, i])

@@ -8,15 +8,15 @@ from hyplearn.rows import ClassRows
 from hyplearn.rows.memory import RowChunk
 from hyplearn.types import Array
 
-# Number of elements per chunk, so that a chunk stays in the cache, and minimum number of rows per chunk, for
-# efficient matrix products.
+# CHUNK_NUMBERS is the number of elements per chunk, chosen so that a chunk stays in the cache. FEWEST_ROWS is the
+# minimum number of rows per chunk, which keeps matrix products efficient.
 CHUNK_NUMBERS, FEWEST_ROWS = 2**18, 128
 
 
 def chunks(block: ClassRows, width: int) -> Iterator[tuple[RowChunk, Array, Array]]:
     """Yield chunks of rows with codes and costs, small enough for the cache with ``width`` elements per row."""
     n, most = len(block.X), max(FEWEST_ROWS, CHUNK_NUMBERS // width)
-    length = -(-n // max(1, round(n / most)))  # of equal size, without a few rows left over
+    length = -(-n // max(1, round(n / most)))  # chunks have almost equal sizes, so that the last one is not small
     for start in range(0, n, max(1, length)):
         cut = slice(start, start + length)
         yield block.chunk(cut), block.codes[cut], block.costs[cut]

@@ -17,19 +17,22 @@ from hyplearn.solvers.conjugate_gradients import Operator
 from hyplearn.solvers.softmax.probabilities import probabilities
 from hyplearn.types import Array
 
-# Number of steps between two renewals of the initial guess, and number of most recent steps that are remembered.
+# ROUND is the number of steps after which the initial guess of the inverse Hessian is computed again. REMEMBERED is the
+# number of most recent steps that are stored to correct it.
 ROUND, REMEMBERED = 10, 20
-# The initial guess is the whole matrix for at most MATRIX_ENTRIES weights, diagonal blocks with at most BLOCK_COLUMNS
-# columns, and their mean with at most MEAN_COLUMNS columns. With 55 classes of ten coordinates, the whole matrix saves
-# four in five passes; with 300 columns of a kernel map, the mean saves two in three.
+# The initial guess inverts the whole Hessian of a sample if there are at most MATRIX_ENTRIES weights, its diagonal
+# blocks if there are at most BLOCK_COLUMNS columns, the mean of these blocks if there are at most MEAN_COLUMNS columns,
+# and otherwise its diagonal. With 55 classes of ten coordinates, the whole matrix saves four in five passes; with 300
+# columns of a kernel map, the mean saves two in three.
 MATRIX_ENTRIES, BLOCK_COLUMNS, MEAN_COLUMNS = 1000, 128, 400
-# Maximum number of elements in the sample, and maximum number of its rows per weight, which bounds the time for the
-# whole matrix.
+# Maximum number of elements in the sample, and maximum number of sampled rows per weight, which limits the time for the
+# whole Hessian.
 SAMPLE_NUMBERS, ROWS_PER_ENTRY = 2**20, 8
-# Number of rows whose part of the whole matrix is computed at once, which limits the memory.
+# Number of rows whose terms of the whole Hessian are computed at once, which limits the memory use.
 STRIP = 256
-# Armijo's constant: a step must achieve this fraction of the decrease that the slope predicts. If the decrease is less
-# than the fraction ROUNDING of P, it is lost in rounding; then the slope must decrease by the factor FLATTER.
+# Armijo's constant: a step must achieve this fraction of the decrease that the slope predicts. A step is also accepted
+# if P increases by at most the fraction ROUNDING, which may be a rounding error, and the slope decreases to at most the
+# fraction FLATTER.
 ENOUGH, ROUNDING, FLATTER = 1e-4, 1e-13, 0.9
 # Bounds of the factor by which a step that is too long is shortened, and maximum number of lengths that are tried.
 SHORTEST, LONGEST, MOST_LENGTHS = 0.1, 0.5, 20
@@ -53,7 +56,7 @@ Steps = Sequence[tuple[Array, Array]]
 
 
 class QuasiNewton:
-    """Quasi-Newton method that remembers its last steps; each step is a pair of changes, of W and of the gradient."""
+    """Quasi-Newton method that stores its last steps, each as the change of W and the change of the gradient."""
 
     def __init__(
         self,
@@ -154,7 +157,7 @@ def _line_search(evaluate: Callable[[Array], E], point: E, step: Array) -> tuple
         flat = abs(np.sum(following.gradient * step)) <= FLATTER * abs(slope)
         if flat and rise <= ROUNDING * abs(point.primal):
             return following, tried
-        # The minimum of the parabola through both values, with the slope at the first.
+        # Shorten the step to the minimum of the parabola through both values of P, with the slope at the first.
         length *= float(np.clip(-0.5 * length * slope / (rise - length * slope), SHORTEST, LONGEST))
     return None, tried
 
@@ -176,6 +179,6 @@ def _whole(rows: Array, costs: Array, pi: Array) -> Any:
 
 
 def _square(rows: Array, weights: Array) -> Array:
-    """Return ``Σ weight xxᵀ``; weights are not negative."""
+    """Return ``Σ weight xxᵀ`` for non-negative weights."""
     scaled = np.sqrt(weights)[:, None] * rows
     return scaled.T @ scaled

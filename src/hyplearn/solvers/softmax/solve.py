@@ -25,14 +25,14 @@ from hyplearn.solvers.softmax.quasi_newton import QuasiNewton
 from hyplearn.solvers.solution import Progress, Report, Status
 from hyplearn.types import Array
 
-# If W has at most this many entries, the Hessian is computed and factorised in every step; otherwise steps are those of
-# a quasi-Newton method.
+# If W has at most this many entries, the Hessian is computed and factorised in every step; otherwise a quasi-Newton
+# method is used.
 FULL_HESSIAN = 300
-# With at most this many columns the Hessian of a solution that is not full has a diagonal block for each class; with
-# more columns, all classes share the mean of these blocks.
+# If the Hessian of a solution is not the full matrix, it has one diagonal block per class for at most this many
+# columns; for more columns, it is the mean of these blocks.
 BLOCK_COLUMNS = 128
-# The starting point is the solution of a sample of at most one row in SAMPLE_RATIO, if it has at least FIRST_ROWS
-# rows and at least FIRST_ROWS_PER_ENTRY rows per entry of W.
+# The starting point is the solution of a sample of at most one row in SAMPLE_RATIO, if the sample has at least
+# FIRST_ROWS rows and at least FIRST_ROWS_PER_ENTRY rows per entry of W.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_ENTRY = 16, 1000, 8
 SAMPLE_TOL = 1e-4
 # Armijo's constant: a full step must achieve this fraction of the decrease that the slope predicts. Otherwise the
@@ -138,7 +138,7 @@ def solve_softmax(
     n, d = source.shape
     options: dict[str, Any] = {"max_iter": max_iter, "seed": seed, "full_hessian": full_hessian}
     if n < d:
-        # The solution lies in the span of the rows, so they are rotated into n coordinates.
+        # The solution lies in the span of the rows, so the rows are rotated into n coordinates.
         rows = cast(ClassRows, source.gathered())
         Q, R = np.linalg.qr(rows[:].T)
         flat = ClassRows.of(R.T, rows.codes, rows.costs, rows.n_classes)
@@ -222,7 +222,7 @@ def _point_block(block: ClassRows, W: Array, full: bool, second: bool) -> tuple[
     if second:
         hessian = np.zeros((W.size, W.size) if full else (K, d, d) if by_class else (d, d))
     if full:
-        # One dtype and one memory layout, because kernels are compiled again for every other one.
+        # Convert to one dtype and one memory layout, because kernels are compiled again for every other combination.
         X, W = np.ascontiguousarray(block.X, dtype=np.float64), np.ascontiguousarray(W)
         numbers = block.along, block.base, block.times, float(block.inverse_root)
         codes = block.codes.astype(np.int64, copy=False)

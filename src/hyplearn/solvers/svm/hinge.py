@@ -49,9 +49,9 @@ SLOW = 0.7
 # While the relative gap is above FAR_APART, the working set contains the wrong rows and is solved only to the tolerance
 # ROUGHLY.
 FAR_APART, ROUGHLY = 0.5, 1e-2
-# Further samples are drawn while they have at least this many times the rows of the first sample.
+# A further sample is used only if it has at least this many times as many rows as the first sample.
 SAMPLES_WORTH = 4
-# The rows of the previous scan are used if there are at least this fraction of the wanted number.
+# The rows gathered in the previous scan are used again if their number is at least this fraction of the wanted number.
 LEAST_SHARE = 0.75
 # Number of rows to gather for each row within the width of the smoothed loss. On all data tried, this includes all rows
 # that move to the other side of the margin.
@@ -102,7 +102,7 @@ class State:
 
 
 class Start(NamedTuple):
-    """Starting point: w, the number and band of rows to gather, whether w is near the solution, and passes made."""
+    """Starting point: w, the number and band of rows to gather, whether w is near the solution, and passes so far."""
 
     w: Array
     size: int
@@ -165,7 +165,7 @@ def _refined(part: RowSource, start: Start, **options: Any) -> Start:
 
 
 def _thinner(n: int, sampled: int) -> list[int]:
-    """Return increasing sizes of thinned sources, between the size of a sample in memory and all n rows."""
+    """Return the sizes of thinned sources in increasing order, between the size of a sample in memory and n."""
     sizes = []
     while (n := n // SAMPLE_RATIO) > GROWTH * sampled:
         sizes.append(n)
@@ -276,7 +276,7 @@ def certified(source: RowSource, state: State, tol: float) -> Solution:
 
 
 def _rounding(source: RowSource, here: MarginScan, total: float, v: Array) -> float:
-    """Return an upper bound on the rounding error of the gap, from known sums; the error is often much smaller."""
+    """Return an upper bound on the rounding error of the gap, from known sums; the error may be much smaller."""
     n, d = source.shape
     length, margin_error = float(np.linalg.norm(here.w)), (ROW_ERROR + np.sqrt(d)) * EPSILON
     uncertain = here.counts[0].sum() + here.counts[1, 2 * margin_error * length >= EDGES].sum()

@@ -37,7 +37,7 @@ LEAST_PRODUCT, LARGEST_PRODUCT = 0.1, 10.0
 FEW_COLUMNS = 12
 # The normal matrix is summed over strips of this many rows, in the same order for any number of threads.
 STRIP = 2048
-# Maximum number of free rows in excess of one per dimension; these are copies or happen to lie on the margin.
+# Maximum number of free rows beyond one per dimension. Such extra rows are copies, or lie on the margin by chance.
 MOST_COPIES = 500
 # If it is not yet clear which rows are free, the tolerance is multiplied by FINER, until it is below FINEST.
 FINER, FINEST = 1e-2, 1e-13
@@ -70,7 +70,7 @@ def solve_box(
     """Solve the SVM to a gap of ``tol · max(1, primal)``, or if ``exact``, to the last digit that rounding allows."""
     m, d = U.shape
     if m < d:
-        # The solution lies in the span of the rows, so they are rotated into m coordinates.
+        # The solution lies in the span of the rows, so the rows are rotated into m coordinates.
         Q, R = np.linalg.qr(U.T)
         inner = solve_box(np.ascontiguousarray(R.T), C, tol=tol, exact=exact, max_iter=max_iter, threads=threads)
         return inner._replace(w=Q @ inner.w)

@@ -1,4 +1,4 @@
-"""One pass over all rows at a given w, for the loss, counts of rows by distance to the margin, and the rows near it."""
+"""Scan all rows at a given w: compute the loss, count rows by distance from the margin, and gather rows near it."""
 
 import math
 from collections.abc import Sequence
@@ -25,7 +25,8 @@ SHORTEST_SQUARE = 1e-300
 # Margin and distance assigned to rows with cost 0: above the margin, and outside every band.
 OUT_OF_THE_WAY, FARTHEST = 1e200, float(np.finfo(np.float64).max)
 MANTISSA, LOWEST_BITS = np.uint64(52), np.int64(1023 + 2 * LOWEST_EXPONENT)
-# Number of copies of the counts: consecutive rows use different copies, so that they do not wait for each other.
+# Number of copies of the counts. Consecutive rows update different copies, so that no update waits for the previous
+# one.
 COPIES = 4
 # With at most this many dimensions, sums are computed column by column.
 FEW_DIMENSIONS = 4
@@ -205,7 +206,7 @@ def scan_kernel(X, p, along, base, costs, w, below, above, sides, counts, clampe
 
 @njit(cache=True, error_model="numpy")
 def _squared(edge):  # type: ignore[no-untyped-def]
-    """Return the square of a limit for distances; it is negative if the limit is, so that no square is below it."""
+    """Return the square of a distance limit; it is negative for a negative limit, so that no row is within it."""
     return min(edge * abs(edge), FARTHEST)
 
 
@@ -242,7 +243,7 @@ def _ratios(margins, squares, costs, ratios):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _count(margins, ratios, bins, copies):  # type: ignore[no-untyped-def]
-    """Count the rows in bins of their distance; the bin is the binary exponent of the squared distance."""
+    """Count the rows in bins by distance; the bin is the binary exponent of the squared distance."""
     for i in range(margins.size):
         octave = np.int64(bits_of(ratios[i]) >> MANTISSA) - LOWEST_BITS
         bins[i] = min(max(octave, 0), BINS - 1)

@@ -32,7 +32,7 @@ CHANGE = 0.5
 
 
 def proven(source: RowSource, solution: Solution, loss: str, tol: float) -> Solution:
-    """Return the solution with a proven gap; its status is "optimal" only if that holds despite rounding errors."""
+    """Return the solution with a proven gap; its status is "optimal" only if this gap is at most ``tol``."""
     settled = solution.status == "optimal" and solution.gap + solution.rounding <= tol
     if settled or len(solution.support) < solution.n_support:
         unproven = solution.status == "optimal" and not settled

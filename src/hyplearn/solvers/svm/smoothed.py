@@ -28,8 +28,8 @@ from hyplearn.rows import Rows, RowSource
 from hyplearn.solvers.svm.interior_point import STRIP
 from hyplearn.types import Array
 
-# With at least MANY_COLUMNS columns, smoothing is faster than samples, unless costs exceed MODERATE_COST: then few rows
-# lie within the width.
+# With at least MANY_COLUMNS columns, smoothing is faster than sampling, unless costs exceed MODERATE_COST: then few
+# rows lie within the width.
 MANY_COLUMNS, MODERATE_COST = 200, 3.0
 # Initial widths for a start from w = 0, at which all rows lie within the width, and for a start from a sample.
 FIRST_WIDTH, NEXT_WIDTH = 2.0, 0.5
@@ -84,7 +84,7 @@ class Point(NamedTuple):
 
 
 def smoothing_pays(source: RowSource) -> bool:
-    """Whether smoothing is faster than samples: for many columns, moderate costs, and rows in memory."""
+    """Whether smoothing is faster than sampling, as it is for many columns, moderate costs, and rows in memory."""
     in_memory = source.most_kept == np.inf
     return in_memory and source.shape[1] >= MANY_COLUMNS and source.cost_range.highest <= MODERATE_COST
 
@@ -92,7 +92,7 @@ def smoothing_pays(source: RowSource) -> bool:
 def solve_smoothed(
     source: RowSource, *, max_iter: int, threads: int, rng: np.random.Generator
 ) -> tuple[Array, int, int]:
-    """Return w close to the solution for the hinge loss, the number of rows within the width, and the passes made."""
+    """Return w close to the solution for the hinge loss, the number of rows within the width, and the pass count."""
     n, d = source.shape
     w, width, n_passes = np.zeros(d), FIRST_WIDTH, 0
     if n >= 4 * SAMPLE_PER_COLUMN * d:
@@ -143,7 +143,7 @@ class Descent:
         return Point(w, width, *self.source.fold(_point_block, _merged, w, width, stride))
 
     def _step(self, point: Point, width: float) -> Array | None:
-        """Return a Newton step to the given width, or None if rounding prevents it.
+        """Return a Newton step for the given width, or None if rounding prevents it.
 
         Rows within the current width are expected to keep their α.
         """

@@ -28,8 +28,8 @@ from hyplearn.solvers.svm.proof import squared_rounding
 from hyplearn.tangent import element, row_product
 from hyplearn.types import Array
 
-# The starting point is the solution of a sample of at most one row in SAMPLE_RATIO, if it has at least FIRST_ROWS rows
-# and at least FIRST_ROWS_PER_COLUMN rows per column.
+# The starting point is the solution of a sample of at most one row in SAMPLE_RATIO, if the sample has at least
+# FIRST_ROWS rows and at least FIRST_ROWS_PER_COLUMN rows per column.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 16, 1000, 4
 SAMPLE_TOL = 1e-3
 # If costs differ by more than the factor COST_RATIO, a problem with costs capped at 1 / SOFTER of the highest is solved
@@ -38,9 +38,9 @@ COST_RATIO, SOFTER, SOFTER_TOL = 1e4, 100.0, 1e-2
 # Rows stay implicit with at most FEW_COLUMNS columns and costs of at most LOW_COST. With more columns BLAS is faster;
 # higher costs magnify the rounding errors of margins, so α and ``Σ α u`` must be computed from the same explicit rows.
 FEW_COLUMNS, LOW_COST = 16, 1.0
-# With at least MANY_COLUMNS columns and rows in memory, steps are computed by conjugate gradients, with a pass over the
-# active rows per product. The preconditioner is the Hessian at an earlier point, from at most ROWS_PER_COLUMN rows per
-# column; it is recomputed when a step takes more than FEW_PRODUCTS products.
+# With at least MANY_COLUMNS columns and rows in memory, steps are computed by conjugate gradients; each product takes a
+# pass over the active rows. The preconditioner is the Hessian at an earlier point, computed from at most
+# ROWS_PER_COLUMN rows per column. It is computed again when a step takes more than FEW_PRODUCTS products.
 MANY_COLUMNS, ROWS_PER_COLUMN, FEW_PRODUCTS = 200, 4, 12
 # Conjugate gradients stop when the norm of the residual is FORCING times the gradient norm, or FORCING_LAST times in
 # the final step. There is no final step for a tolerance above POLISHED_TOL.
@@ -149,10 +149,13 @@ class Descent(ABC):
 
     @abstractmethod
     def _newton_step(self, gradient: Array, part: float, shortest: float) -> Array:
-        """Compute a Newton step to a residual norm of ``part`` times the gradient norm, or ``shortest`` if larger."""
+        """Compute a Newton step, exactly or by conjugate gradients.
+
+        The residual norm is at most the larger of ``shortest`` and ``part`` times the gradient norm.
+        """
 
     def run(self, tol: float, max_iter: int) -> Status:
-        """Take steps until the tolerance is reached, no steps are left, or rounding prevents progress."""
+        """Take up to ``max_iter`` steps, until the tolerance is reached or rounding prevents progress."""
         best, stalled = self.point.gap, 0
         while self.point.gap > tol:
             if self.n_iter == max_iter or stalled == PATIENCE:
@@ -252,7 +255,7 @@ class ConjugateDescent(Descent):
 
 
 def descent_of(source: RowSource) -> type[Descent]:
-    """Return the subclass of :class:`Descent` for a row source."""
+    """Return the subclass of :class:`Descent` that suits a row source."""
     is_wide = source.shape[1] >= MANY_COLUMNS and source.most_kept == np.inf
     return ConjugateDescent if is_wide else DirectDescent
 

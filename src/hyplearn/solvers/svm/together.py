@@ -15,8 +15,9 @@ from hyplearn.solvers.solution import Solution, Status
 from hyplearn.solvers.svm.proof import squared_rounding
 from hyplearn.types import Array
 
-# Armijo's constant: a step must achieve the fraction ENOUGH of the predicted decrease. Otherwise it is shortened to the
-# minimum of a parabola, but to at least the fraction SHORTEST and at most half of it, at most CUTS times.
+# Armijo's constant: a step must achieve the fraction ENOUGH of the predicted decrease. Otherwise a parabola determines
+# by which factor the step is shortened; the factor lies between SHORTEST and 1/2. A step is shortened at most CUTS
+# times.
 ENOUGH, SHORTEST, CUTS = 1e-4, 0.1, 30
 # A step whose predicted decrease is a smaller fraction of P than this is not shortened: rounding hides the decrease.
 ROUNDING = 1e-15
@@ -50,25 +51,25 @@ class Problems:
 
     @classmethod
     def of_classes(cls, rows: Array, codes: Array, positives: Array, costs: Array) -> "Problems":
-        """Create one problem for every positive class, with the same costs of the rows."""
+        """Create one problem for every positive class; all problems have the same costs."""
         return cls(rows, codes, positives, costs[:, None], np.zeros(len(positives), dtype=np.int64))
 
     def in_folds(self, costs: Array) -> "Problems":
-        """Create one problem for every pair of a fold (a column of ``costs``) and one of these problems."""
+        """Create a copy of these problems for every fold, that is, for every column of ``costs``."""
         n_folds, P = costs.shape[1], len(self.positives)
         return self._with(
             positives=np.tile(self.positives, n_folds), costs=costs, columns=np.repeat(np.arange(n_folds), P)
         )
 
     def at_costs(self, C: Array | float) -> "Problems":
-        """Multiply the costs by C, one number for all problems or one for each."""
+        """Multiply the costs by C, which is one number for all problems or one number for each problem."""
         each = np.broadcast_to(C, len(self.positives))
         if np.all(each == each[0]):
             return self._with(costs=each[0] * self.costs)
         return self._with(costs=each * self.costs[:, self.columns], columns=np.arange(len(each)))
 
     def _with(self, **changes: Array) -> "Problems":
-        """Return other problems on the same rows, whose products of columns are computed only once."""
+        """Return other problems on the same rows; products of columns that are already computed are reused."""
         other = replace(self, **changes)
         if "products" in vars(self):
             other.__dict__["products"] = self.products
@@ -138,7 +139,7 @@ def column_products(rows: Array) -> Array:
 
 @cache
 def _places(m: int) -> Array:
-    """Index of the pair of columns of each entry of an (m, m) matrix, for :func:`column_products`."""
+    """Position of each entry of an (m, m) matrix in the result of :func:`column_products`."""
     places, (i, j) = np.empty((m, m), dtype=np.int64), np.triu_indices(m)
     places[i, j] = places[j, i] = np.arange(len(i))
     return places.ravel()
@@ -166,7 +167,8 @@ class _Group:
             gradient = self.W[open_] - pulls @ self.rows
             gap = 0.5 * np.einsum("bm,bm->b", gradient, gradient) / np.maximum(1.0, primal)
             self.gap[open_] = gap
-            # A solved problem takes one more step, which squares the error: the result does not depend on the start.
+            # A solved problem takes one more step, which squares the error, so that the result does not depend on the
+            # start.
             left, ends[open_] = ~ends[open_] & (gap > tol**2), gap <= tol
             if not left.any() or n_iter == max_iter:
                 break
@@ -198,7 +200,7 @@ class _Group:
     def _step(
         self, open_: Array, residuals: Array, primal: Array, gradient: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """Return weights, residuals, pulls and P after a Newton step, which is cut until P decreases enough."""
+        """Return W, residuals, residuals times 2C, and P after a Newton step, shortened until P decreases enough."""
         step = -np.linalg.solve(self._hessians(open_, residuals), gradient[:, :, None])[:, :, 0]
         slope, t = np.einsum("bm,bm->b", gradient, step), np.ones(len(open_))
         here = self.W[open_]
@@ -209,7 +211,7 @@ class _Group:
             far = np.flatnonzero(certain & (following > primal + ENOUGH * t * slope))
             if not far.size:
                 break
-            # The parabola through P and its slope at the old weights, and P at the new ones.
+            # Fit a parabola to P and its slope at the old weights, and to P at the new weights.
             bend = following[far] - primal[far] - t[far] * slope[far]
             t[far] *= np.clip(-0.5 * t[far] * slope[far] / bend, SHORTEST, 0.5)
             W[far] = here[far] + t[far, None] * step[far]
