@@ -75,7 +75,7 @@ class Calibration:
         None for the softmax of the scores (of one score, its sigmoid); else the power of their sigmoids.
     floor : float
         Share ε of the uniform distribution in the probabilities ``(1 - ε) softmax(s) + ε / K``
-        (:mod:`hyplearn.solvers.choice`). It does not change which class is the most likely.
+        (``hyplearn.solvers.choice``). It does not change which class is the most likely.
     """
 
     slopes: Array
