@@ -1,7 +1,7 @@
 """Feature maps from the ball to R^d at a reference point p, which give the rows for linear classifiers.
 
-There are two feature maps, both without a 0/0 at p and both exact up to the rim. With s = x - p and the gap g = 1 -
-c‖·‖², they are:
+There are two feature maps, both without a 0/0 at p and both exact up to the rim. With s = x - p and the gap ``g_x = 1 -
+c‖x‖²``, they are:
 
 - z rows, of length ``sinh(√c d) / √c``: ``z = (2 / g_x) (s - (c‖s‖² / g_p) p)``;
 - frame coordinates, of length d: ``σ_p log_p(x) = z · ρ / sinh ρ`` with ``ρ = √c d``, the tangent vector in an

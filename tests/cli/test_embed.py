@@ -147,7 +147,7 @@ def test_cells_are_mapped_from_their_principal_components(run, tmp_path):
         ("animal,parent\na,\na,\n", "t.csv", "tree", "holds 'a' more than once."),
         ("animal,parent,length\na,,\nb,a,long\n", "t.csv", "tree", "contains 'long' where a number is expected."),
         ("animal,parent\na,b\nb,a\n", "t.csv", "tree", "root"),
-        ("x", "t.txt", "tree", "Cannot read a tree from t.txt; supported are .nwk"),
+        ("x", "t.txt", "tree", "Cannot read a tree from t.txt; supported suffixes are .nwk"),
         ("animal,parent\n", "t.csv", "tree", "has a header but no rows"),
         ("source,target,length\na,b,1\na,b,2\n", "e.csv", "mds", "from 'a' to 'b' twice, with different lengths."),
         ("0,1,2\n1,0,3\n", "d.csv", "mds", "square"),

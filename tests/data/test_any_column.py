@@ -76,7 +76,9 @@ def test_cells_give_columns_of_obs_and_genes(tmp_path, form, suffix):
     source = open_points(path)
     assert_all_there(source)
     assert np.array_equal(source.column("Mpo"), counts[:, 2])
-    with pytest.raises(ValueError, match="'Spi1' is neither a column of obs nor one gene; obs holds"):
+    with pytest.raises(
+        ValueError, match="'Spi1' is neither a column of obs nor the name of exactly one gene; obs holds"
+    ):
         source.column("Spi1")
 
 

@@ -124,7 +124,7 @@ def test_a_checkpoint_of_other_blocks_is_rejected(tmp_path):
     [
         ([], "yielded no rows"),
         ([(X[:0], Y[:0])], "yielded no rows"),
-        ([(X, Y), (X, np.arange(20))], "from row 20 on differs from the first one; it has float64 of shape"),
+        ([(X, Y), (X, np.arange(20))], "starts at row 20 differs from the first block; it has float64 of shape"),
         ([(X, Y), (X, Y, np.ones(20))], "differs from the first one"),
         ([(X, Y), (X, Y[:3])], "differs from the first one"),
         ([(X[0], Y)], "must yield blocks"),

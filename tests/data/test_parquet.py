@@ -71,7 +71,7 @@ def test_missing_values_are_named_by_file_and_row(tmp_path, name):
     "other", [FRAME.assign(u=FRAME.u.astype("float32")), FRAME.assign(w=0.1), FRAME.assign(kind=np.arange(6))]
 )
 def test_files_of_different_columns_are_rejected(tmp_path, other):
-    with pytest.raises(ValueError, match=r"1\.parquet and .*0\.parquet differ: u \("):
+    with pytest.raises(ValueError, match=r"1\.parquet and .*0\.parquet have different columns: u \("):
         open_points(written(tmp_path, FRAME, other), label="kind")
 
 

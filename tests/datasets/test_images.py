@@ -75,7 +75,7 @@ def test_without_any_directory_the_error_says_so(monkeypatch):
     [
         (zipped(idx(draw(3)))[:-9], "is damaged"),
         (b"no gzip at all", "is damaged"),
-        (zipped(b"\0\0\x0d\x01" + bytes(8)), r"starts with .*, not with b'\\x00\\x00\\x08\\x01'"),
+        (zipped(b"\0\0\x0d\x01" + bytes(8)), r"starts with .* instead of b'\\x00\\x00\\x08\\x01'"),
         (zipped(idx(draw(3, 2))), "starts with"),
         (zipped(b"\0\0\x08\x01\0"), "starts with"),
         (zipped(idx(draw(3))[:-1]), r"has 2 bytes of data; the shape \(3,\) needs 3"),
@@ -123,8 +123,8 @@ def test_mini_imagenet_is_an_archive_of_images(tmp_path):
     np.testing.assert_array_equal(found.X_train, held["x_train"])
     assert found.y_train.dtype == np.int64
     for broken, problem in (
-        ({"x_test": draw(2, 9, 9, 3)}, r"holds uint8 of shape \(2, 9, 9, 3\)"),
-        ({"x_train": held["x_train"] / 255}, "holds float64"),
+        ({"x_test": draw(2, 9, 9, 3)}, r"contains an array of uint8 with shape \(2, 9, 9, 3\)"),
+        ({"x_train": held["x_train"] / 255}, "contains an array of float64"),
         ({"y_test": np.array([0.5, 1])}, "non-negative integers; got 0.5"),
         ({"y_test": np.array([0, -1])}, "non-negative integers; got -1"),
         ({"y_test": np.arange(3)}, "2 images, but labels"),

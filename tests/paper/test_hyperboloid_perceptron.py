@@ -13,7 +13,9 @@ from support import naive
 
 def test_first_counterexample_has_no_norm():
     """w = e₂ and x = e₁, the origin of the disk: u = e₁ + e₂ is light-like."""
-    with pytest.raises(ValueError, match=r"does not exist after 1 updates(.|\n)*\[u, u\] = 0(.|\n)*PoincarePerceptron"):
+    with pytest.raises(
+        ValueError, match=r"cannot normalise w after 1 updates(.|\n)*\[u, u\] = 0(.|\n)*PoincarePerceptron"
+    ):
         HyperboloidPerceptron(start=[0.0, 1.0, 0.0]).fit([[0.0, 0.0], [0.0, 0.0]], [0, 1])
     assert naive.hyperboloid_perceptron(np.eye(3)[:1], [1.0], np.eye(3)[1]) is None
 
@@ -21,13 +23,13 @@ def test_first_counterexample_has_no_norm():
 @pytest.mark.parametrize("x", [[0.0, 0.0], [0.5, -0.3], [0.9, 0.1]])
 def test_second_counterexample_has_an_imaginary_norm(x):
     """w = 0 and any x: u = ± x, and [x, x] = -1."""
-    with pytest.raises(ValueError, match=r"does not exist(.|\n)*\[u, u\] = -1, and(.|\n)*needs \[u, u\] > 0"):
+    with pytest.raises(ValueError, match=r"cannot normalise w(.|\n)*\[u, u\] = -1, but(.|\n)*needs \[u, u\] > 0"):
         HyperboloidPerceptron(start=[0.0, 0.0, 0.0]).fit([x, x], [0, 1])
 
 
 def test_a_start_without_a_boundary_is_rejected_if_no_update_corrects_it():
     X, y, _, _ = make_ball_classification(50, 2, random_state=0)
-    with pytest.raises(ValueError, match=r"does not exist for the first w: \[u, u\] = -9"):
+    with pytest.raises(ValueError, match=r"cannot normalise w for the first w: \[u, u\] = -9"):
         HyperboloidPerceptron(start=[3.0, 0.0, 0.0]).fit(X, y, (y > 0).astype(float))
 
 

@@ -27,7 +27,8 @@ def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | No
         return path.read_text(encoding="utf-8"), None, None
     if suffix not in TEXT:
         raise ValueError(
-            f"Cannot read a tree from {path}; supported are {', '.join(NEWICK + TEXT)}.\nConvert it, or rename it."
+            f"Cannot read a tree from {path}; supported suffixes are {', '.join(NEWICK + TEXT)}.\n"
+            "Convert the file, or correct its suffix."
         )
     names, rows = text_table(path)
     parent = column_of(path, names, "parent")
@@ -52,14 +53,17 @@ def edges_between(path: Path, names: Array | None) -> tuple[Array, int]:
     Returns the pairs, and the number of edges that lead to other nodes.
     """
     if names is None:
-        raise ValueError("Edges join points by their names, and these points have none.\nPass --names, a column.")
+        raise ValueError(
+            "Edges are matched to points by name, but these points have no names.\nPass --names with a column."
+        )
     nodes, pairs = _read_graph(path)
     rows = names.tolist()
     if nodes == rows:  # hyplearn embed writes all nodes in this order, even nodes without a name
         return np.array(pairs, dtype=np.int64).reshape(-1, 2), 0
     if repeated := [name for name, times in Counter(rows).items() if times > 1 and name in set(nodes)]:
         raise ValueError(
-            f"{len(repeated)} names of edges belong to several points, such as {repeated[0]!r}.\nRename them."
+            f"{len(repeated)} names of nodes belong to more than one point, such as {repeated[0]!r}.\n"
+            "Give these points different names."
         )
     place = {name: row for row, name in enumerate(rows) if name}
     found = [(place[nodes[a]], place[nodes[b]]) for a, b in pairs if nodes[a] in place and nodes[b] in place]

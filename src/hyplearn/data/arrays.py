@@ -89,7 +89,7 @@ class ArrayFile(StoredArray):
         needed, found = offset + _bounds(shape, self.strides, self.dtype)[1], self.file.state[0]
         if found < needed or min(shape, default=0) < 0:
             raise ValueError(
-                f"{path} is damaged: an array of shape {shape} needs {needed} bytes, the file has {found}.\n"
+                f"{path} is damaged: an array of shape {shape} needs {needed} bytes, but the file has {found}.\n"
                 "Write or copy it again."
             )
 
@@ -303,7 +303,7 @@ def _member(path: Path, info: ZipInfo) -> Any:
                 shape, _, dtype = _npy_header(stream)
                 needed = stream.tell() + dtype.itemsize * math.prod(shape)
                 if needed != info.file_size and not dtype.hasobject:
-                    raise ValueError(f"an array of shape {shape} needs {needed} bytes; it has {info.file_size}")
+                    raise ValueError(f"an array of shape {shape} needs {needed} bytes, but it has {info.file_size}")
             _refuse_objects(dtype, name)
             check_unpacked(name, info.file_size, info.compress_size, "Save it uncompressed, with numpy.savez.")
             with damage_named(name), archive.open(info) as stream:

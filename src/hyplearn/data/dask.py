@@ -157,7 +157,7 @@ class DaskPoints(PointSource):
             elif time.monotonic() - last_seen > self.patience:
                 raise RuntimeError(
                     f"The Dask cluster has had no workers for {self.patience:.0f} seconds, so the fit failed.\n"
-                    "Start some, and fit again."
+                    "Start workers, and fit again."
                 )
 
 

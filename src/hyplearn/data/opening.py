@@ -236,8 +236,8 @@ def _array(array: Any) -> Any:
         path = Path(array).expanduser()
         if path.suffix.lower() != ".npy" or not path.is_file():
             raise ValueError(
-                f"Labels and weights of an array must be arrays or paths of .npy files; got {str(path)!r}.\n"
-                "Pass one of these, or save points and labels together as .npz."
+                f"If the points are an array, labels and weights must be arrays or existing .npy files; "
+                f"got {str(path)!r}.\nPass one of these, or save points and labels together in an .npz file."
             )
         return ArrayFile.npy(path)
     if _is_mapped(array):
@@ -339,7 +339,7 @@ class BlockPoints(PointSource):
         if len(parts) != self.parts or len(set(lengths)) > 1 or _kind(parts) != self.kind:
             described = ", ".join(f"{part.dtype} of shape {part.shape}" for part in parts)
             raise ValueError(
-                f"{self.name}: the block from row {start} on differs from the first one; it has {described}.\n"
+                f"{self.name}: the block that starts at row {start} differs from the first block; it has {described}.\n"
                 "All blocks must have the same parts (points, labels, weights) and labels of one type."
             )
 

@@ -38,7 +38,7 @@ class ParquetPoints(TablePoints):
                 self.columns, self.types = columns, types
             elif (columns.read, types) != (self.columns.read, self.types):
                 raise ValueError(
-                    f"{path} and {paths[0]} differ: {_described(columns, types)} and "
+                    f"{path} and {paths[0]} have different columns: {_described(columns, types)} and "
                     f"{_described(self.columns, self.types)}.\nWrite all files with the same columns, or pass points=."
                 )
             elif columns.name is None:

@@ -242,7 +242,7 @@ def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) ->
     if X.ndim != 2 or X.shape[1] != n_features or X.dtype not in (np.float32, np.float64):
         raise ValueError(
             f"{name}: the block at row {block.start} has shape {X.shape} and dtype {X.dtype}; expected "
-            f"{n_features} columns.\nAll blocks must be float32 or float64 and have the same number of columns."
+            f"{n_features} columns of float32 or float64.\nAll blocks must have the same number of columns."
         )
     if (y is None and labelled) or (y is not None and y.shape != (len(X),)):
         got = "no labels" if y is None else f"labels of shape {y.shape}"
@@ -268,7 +268,9 @@ def rows_named(block: Block, name: str) -> Iterator[None]:
     try:
         yield
     except ValueError as problem:
-        raise ValueError(f"{name}, from row {block.start} on, counted as row 0: {problem}") from problem
+        raise ValueError(
+            f"{name}, in the block that starts at row {block.start} (which is row 0 below): {problem}"
+        ) from problem
 
 
 def check_finite_rows(X: Array, name: str) -> None:

@@ -125,7 +125,7 @@ class ZarrArray(StoredArray):
     def _refuse(self, chunks: str) -> None:
         raise ValueError(
             f"{self.name}: {chunks} are missing, and would be read as zeros.\n"
-            'Write the array again, with config={"write_empty_chunks": True} if it does hold such zeros.'
+            'Write the array again; if these zeros are intended, with config={"write_empty_chunks": True}.'
         )
 
 
@@ -256,7 +256,8 @@ class Store:
         found = np.flatnonzero(self._genes() == name)
         if len(found) != 1:
             raise ValueError(
-                f"{self.path}: {name!r} is neither a column of obs nor one gene; obs holds {listed(list(obs))}.\n"
+                f"{self.path}: {name!r} is neither a column of obs nor the name of exactly one gene; obs holds "
+                f"{listed(list(obs))}.\n"
                 "Pass one of these, or the name of a gene."
             )
         X = self.content["X"]

@@ -175,7 +175,9 @@ def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
     for part in ("train", "test"):
         X, y = images[f"X_{part}"], images[f"y_{part}"]
         if X.dtype != np.uint8 or X.ndim != 4 or X.shape[1:] != images.X_train.shape[1:] or X.shape[1] != 3:
-            raise ValueError(f"{path} holds {X.dtype} of shape {X.shape}.\nSave it again, with {_IMAGENET_LAYOUT}.")
+            raise ValueError(
+                f"{path} contains an array of {X.dtype} with shape {X.shape}.\nSave it again, with {_IMAGENET_LAYOUT}."
+            )
         _check_pairs(str(path), X, y, math.inf)
         images[f"y_{part}"] = y.astype(np.int64)
     return images
@@ -265,8 +267,8 @@ def read_idx(path: Path, n_axes: int) -> Array:
     head = struct.calcsize(f">4B{n_axes}I")
     if len(content) < head or content[:4] != bytes([0, 0, 8, n_axes]):
         raise ValueError(
-            f"{path} starts with {content[:4]!r}, not with {bytes([0, 0, 8, n_axes])!r} and sizes, as idx files of "
-            f"bytes with {n_axes} axes do.\nDownload it again."
+            f"{path} is not an idx file of bytes with {n_axes} axes: it starts with {content[:4]!r} instead of "
+            f"{bytes([0, 0, 8, n_axes])!r} and the sizes.\nDownload it again."
         )
     shape = struct.unpack(f">{n_axes}I", content[4:head])
     if len(content) - head != math.prod(shape):

@@ -144,7 +144,7 @@ def proved_coverage(coverage: float, n: int, folds: int) -> float:
 
 
 class Neighbours(NamedTuple):
-    """Labelled rows, with sums and means of their distances to the nearest other rows of their class, of shape (n,).
+    """Labelled rows, with the sum and mean of each row's distances to the nearest other rows of its class.
 
     With m nearest rows, ``sums`` are the sums of the m - 1 least distances and ``last`` the m-th one, infinite if a
     class has no more rows; ``means`` are the mean distances to as many rows as there are, up to m.

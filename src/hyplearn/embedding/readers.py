@@ -83,7 +83,7 @@ def from_half_space(X: Points) -> Array:
 
 
 def from_gensim(source: Any) -> tuple[Array, list[str]]:
-    r"""Read points of the unit ball and their names from a Poincaré embedding of gensim.
+    r"""Read points in the unit ball and their names from a gensim Poincaré embedding.
 
     Parameters
     ----------

@@ -171,7 +171,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @_has("predict_log_proba")
     def predict_log_proba(self, X: Any) -> Array:
-        """Predict the logarithms of probabilities."""
+        """Predict class log-probabilities."""
         X = self._checked(X)
         return self.estimator_.predict_log_proba(X)
 
@@ -306,9 +306,9 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if len(counts) < 2 or counts.min() < 2 or len(self._codes) < self.folds:
             k = int(np.argmin(counts))
             raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes of 2 rows each, and {self.folds} rows; got "
-                f"{len(counts)} class{'es' if len(counts) > 1 else ''}, {len(self._codes)} rows, and {counts[k]} of "
-                f"class {self.classes_.tolist()[k]!r}.\nPass more rows, or leave the class out."
+                f"{type(self).__name__} needs at least 2 classes, 2 rows of each class and {self.folds} rows in total; "
+                f"got {len(counts)} class{'es' if len(counts) > 1 else ''}, {len(self._codes)} rows, and {counts[k]} "
+                f"of class {self.classes_.tolist()[k]!r}.\nPass more rows, or leave the class out."
             )
         if self.hierarchy is not None:
             Hierarchy.of(self.hierarchy, self.classes_)

@@ -24,9 +24,9 @@ from hyplearn.types import Array, CostOrAuto
 
 # Number of candidate rows per landmark. If the search for scale and C uses more rows, all of these are candidates.
 ROWS_PER_LANDMARK = 20
-# If rows are not kept, the Hessian of a sample is used for all rows: of one row in SAMPLE_RATIO, but at least and at
-# most of so many elements (16 and 56 MiB, of which the solver holds several copies). With a smaller sample a fit takes
-# more passes, with a larger one each step takes longer.
+# If rows are not kept, the Hessian is estimated from a sample of one row in SAMPLE_RATIO. SAMPLE_NUMBERS are the
+# minimum and maximum number of elements of the sample (16 and 56 MiB; the solver holds several copies). With a smaller
+# sample, a fit takes more passes; with a larger one, each step takes longer.
 SAMPLE_RATIO, SAMPLE_NUMBERS = 8, (2**21, 7 * 2**20)
 
 

@@ -17,8 +17,9 @@ from hyplearn.types import Array
 
 # Number of rows used in the search. It was enough to distinguish scales on all data sets used for tuning.
 SEARCH_ROWS = 6000
-# With up to FEW_ROWS rows, each of PARTS parts is held out in turn; with more, only one. With up to MORE_ROWS rows the
-# FINALISTS best trials are then compared on all parts, because the best trial on one part is often not the best one.
+# With up to FEW_ROWS rows, each of the PARTS parts is held out in turn; with more rows, only one part is held out. With
+# up to MORE_ROWS rows, the FINALISTS best trials are then compared on all parts, because the best trial on one part is
+# often not the best overall.
 FEW_ROWS, MORE_ROWS, PARTS, FINALISTS = 500, 2000, 3, 3
 # Values of C to try with the median distance as scale, in this order. The search stops when the log-loss exceeds RISEN
 # times its smallest value, because fits with a larger C take longer.
@@ -114,7 +115,7 @@ class Model(NamedTuple):
 
 @dataclass
 class KernelSearch:
-    """Search for scale and C: fits models to some parts of the rows, and computes log-losses on the other parts.
+    """Search for scale and C, by fits to some parts of the rows and their log-losses on the other parts.
 
     The weights of the rows are scaled to a mean of 1.
     """

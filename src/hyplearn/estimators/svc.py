@@ -249,7 +249,7 @@ class PoincareSVC(StreamClassifier):
         return PointRows(self.reference, "frame" if self.margin == "bound" else "z")
 
     def _solve_together(self, data: TrainingData, start: Array | None) -> dict[int, Solution]:
-        """Solve small problems together; return a dict from problem index to solution, if it reached the tolerance."""
+        """Solve small problems together; return the solutions that reached the tolerance, by problem index."""
         if not self._are_small(data):
             return {}
         solutions: list[Solution] = []
@@ -293,7 +293,7 @@ class PoincareSVC(StreamClassifier):
         return fits and self.reference is None and self.loss == "squared_hinge" and bool(np.all(np.isfinite(self.C_)))
 
     def _groups(self, block: LabelledBlock, c: float) -> list[Problems]:
-        """Binary problems of all classes with the costs of C = 1, in groups with the same centre, which share rows."""
+        """Return the binary problems with costs for C = 1, grouped by centre; problems of a group share their rows."""
         positives, codes = np.array(self._positives), block.codes.astype(np.int64, copy=False)
         shared = bool(np.all(self.reference_ == self.reference_[0]))
         centres = self.reference_[:1] if shared else self.reference_

@@ -66,7 +66,9 @@ def _hex_colour(colour: Any) -> str:
     try:
         return to_hex(colour)
     except ValueError:
-        raise ValueError(f'{colour!r:.80} in palette is no colour.\nPass "#RRGGBB", or a name of matplotlib.') from None
+        raise ValueError(
+            f'{colour!r:.80} in palette is not a colour.\nPass "#RRGGBB" or the name of a matplotlib colour.'
+        ) from None
 
 
 def columns_json(

@@ -91,7 +91,7 @@ class Explorer:
         return {} if widget_class() is None else self.widget()._repr_mimebundle_(**kwargs)
 
     def _repr_html_(self) -> str:
-        """Return an iframe with the page, which separates the styles of the page from the styles of the notebook."""
+        """Return the page in an iframe, which keeps its styles separate from those of the notebook."""
         return (
             '<iframe title="hyplearn explorer" sandbox="allow-scripts allow-downloads" '
             f'style="width:100%;border:0;border-radius:10px" height="{NOTEBOOK_HEIGHT}" '

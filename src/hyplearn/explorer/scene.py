@@ -301,8 +301,8 @@ def _parent_edges(parents: Array, n: int) -> Array:
     """Return pairs of a row and its parent; roots, whose parent is -1 or the root itself, are omitted."""
     if parents.shape != (n,) or parents.dtype.kind not in "iu" or (n and not -1 <= parents.min() <= parents.max() < n):
         raise ValueError(
-            f"parents must hold one row of X, 0 to {n - 1}, for each of the {n} rows, and -1 for a root; got "
-            f"{parents.dtype} of shape {parents.shape}"
+            f"parents must contain the row number of the parent (0 to {n - 1}, or -1 for a root) for each of {n} rows; "
+            f"got {parents.dtype} of shape {parents.shape}"
             f"{f', from {parents.min()} to {parents.max()}' if parents.size and parents.dtype.kind in 'iu' else ''}.\n"
             "Pass the index of the parent's row."
         )

@@ -100,7 +100,7 @@ def check_parameter(name: str, value: object, valid: bool, expected: str) -> Non
 
 
 def as_vectors(x: ArrayLike, name: str) -> Array:
-    """Convert coordinates to a contiguous float64 array with at least one axis; raise if they are not finite."""
+    """Convert coordinates to a contiguous float64 array with at least one axis; they must be finite."""
     vectors = _as_reals(x, name)
     if vectors.ndim == 0 or vectors.shape[-1] == 0:
         raise ValueError(
@@ -242,7 +242,7 @@ def hyperboloid_advice(X: Array, c: float) -> str:
 
 
 def pull_inside(x: Array, c: float) -> Array:
-    """Move points on or outside the rim to the largest radius of their float type; leave all others unchanged."""
+    """Move points on or outside the rim to the largest radius that their float type can represent inside it."""
     rows = x.reshape(-1, x.shape[-1])
     out = np.flatnonzero(~(row_gaps(np.ascontiguousarray(rows, dtype=np.float64), c) > 0))
     if out.size == 0:

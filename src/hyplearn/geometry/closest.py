@@ -243,7 +243,7 @@ class _Hull:
         return K, weights / weights.sum()
 
     def moved_to(self, weights: Array) -> "_Hull":
-        """Return a hull whose current point is the combination of the working rows with the given Klein weights."""
+        """Return a hull whose current point combines the working rows with the given weights, in Klein coordinates."""
         new = copy(self)
         _, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c)
         new.weights = weights / times

@@ -220,7 +220,7 @@ def _qhull(X: Array, gaps: Array, c: float) -> Array:
 
 
 def _outer_rows(X: Array, gaps: Array, c: float) -> Array:
-    """Rows that can be vertices: all rows outside the polygon of some extreme rows (Akl and Toussaint, 1978)."""
+    """Return the rows outside the polygon of a few extreme rows: all candidates (Akl and Toussaint, 1978)."""
     if len(X) < FEWEST_TO_DISCARD:
         return np.arange(len(X))
     centre = central_row(X, c)

@@ -143,8 +143,8 @@ def _gaps(columns, c, totals, buffers):  # type: ignore[no-untyped-def]
 def fill_coefficients(gaps, gap_p, c, z, along, base):  # type: ignore[no-untyped-def]
     """Write the two coefficients of each row to ``along`` and ``base``; on entry ``base`` contains ‖x - p‖².
 
-    Frame coordinates have ``along = ρ / h``, where ``h = √(b (b + g_x))`` is half of ``g_x sinh ρ`` and ``b = c‖x - p‖²
-    / g_p``. The limit at p is ``2 / g_x``, which is ``along`` for z everywhere.
+    With ``b = c‖x - p‖² / g_p``, frame coordinates have ``along = ρ / h``, where ``h = √(b (b + g_x))`` is half of
+    ``g_x sinh ρ``. The limit at p is ``2 / g_x``, which is ``along`` for z everywhere.
     """
     bending = c / gap_p
     if z:

@@ -225,7 +225,7 @@ def summed_equations(X: Array, gaps: Array, weights: Array, m: Array, c: float) 
 
 
 def sample_hessian(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> Callable[[Array], Array]:
-    """Return a function that multiplies the Hessian of a sample at m by a vector, for many dimensions."""
+    """Return a function that multiplies the Hessian of a sample at m by a vector; used in many dimensions."""
     return _RowEquations(X, gaps, weights, m, c).hessian_times
 
 

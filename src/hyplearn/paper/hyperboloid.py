@@ -279,7 +279,7 @@ class HyperboloidPerceptron(BaselineClassifier):
     def _refuse(self, rows: Array, failed: int, square: float, updates: int) -> None:
         where = "for the first w" if failed < 0 else f"after {updates} updates, for the point with X = {rows[failed]}"
         raise ValueError(
-            f"The normalisation of the hyperboloid perceptron does not exist {where:.200}: [u, u] = {square:.6g}, and "
+            f"The hyperboloid perceptron cannot normalise w {where:.200}: [u, u] = {square:.6g}, but "
             "w = u / min(1, √[u, u]) needs [u, u] > 0.\nStart from another vector with [w, w] > 1, or use "
             "PoincarePerceptron, which converges."
         )

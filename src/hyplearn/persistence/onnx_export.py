@@ -97,7 +97,9 @@ class Graph:
         return self.node("Where", self.node("Greater", cosh, np.cosh(NEAR)), far, 1.0)
 
     def row_products(self, X: Tensor, W: Array, P: Array, *, c: float, frame: bool) -> tuple[Tensor, Tensor]:
-        """Compute ``⟨f, w⟩`` for each point and pair (w, p), with f the point's row at p, and ``cosh ρ`` scaled like f.
+        """Return ``⟨f, w⟩`` and ``cosh ρ`` for each point and each pair (w, p); f is the row of the point at p.
+
+        Both results have the same scale.
 
         As in :mod:`hyplearn.tangent`: ``f = along (s - bend p)`` with ``s = x - p`` and ``bend = c‖s‖² / g_p``.
         """

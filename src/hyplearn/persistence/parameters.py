@@ -28,7 +28,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def number_in(*, above: float = -np.inf, below: float = np.inf, closed: bool = False) -> Parameter:
-    """Return the kind of numbers between two bounds; the lower bound is included if ``closed``."""
+    """Return a parameter that accepts numbers between two bounds; the lower bound is included if ``closed``."""
     lower = f"[{above:g}" if closed else f"({above:g}"
     return Parameter(
         f"a number in {lower}, {below:g})",
@@ -37,19 +37,19 @@ def number_in(*, above: float = -np.inf, below: float = np.inf, closed: bool = F
 
 
 def integer(least: int, *, none: bool = False, most: int = 2**62) -> Parameter:
-    """Return the kind of integers between two bounds; if ``none``, None is also allowed."""
+    """Return a parameter that accepts integers between two bounds; if ``none``, None is also allowed."""
     described = f"an integer of at least {least}" + (" or None" if none else "")
     return Parameter(described, lambda value: (none and value is None) or (_is_whole(value) and least <= value <= most))
 
 
 def choice(*allowed: str | None) -> Parameter:
-    """Return the kind of strings from a fixed set, which may include None."""
+    """Return a parameter that accepts only the given strings; None may be one of them."""
     described = ", ".join("None" if word is None else f'"{word}"' for word in allowed)
     return Parameter(f"one of {described}", lambda value: isinstance(value, str | None) and value in allowed)
 
 
 def or_word(parameter: Parameter, *words: str | None) -> Parameter:
-    """Return the kind of values that are valid for ``parameter`` or are strings from a fixed set."""
+    """Return a parameter that accepts the values of ``parameter`` and the given strings."""
     others = choice(*words)
     return Parameter(
         f"{parameter.words}, or {others.words}", lambda value: others.holds(value) or parameter.holds(value)

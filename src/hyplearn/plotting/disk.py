@@ -295,6 +295,6 @@ def check_edges(edges: Any, n: int) -> Array:
         )
     if edges.size and not 0 <= edges.min() <= edges.max() < n:
         raise ValueError(
-            f"edges must name rows of X, 0 to {n - 1}; got {edges.min()} to {edges.max()}.\nCount rows from 0."
+            f"edges must contain row numbers from 0 to {n - 1}; got {edges.min()} to {edges.max()}.\nCount rows from 0."
         )
     return edges

@@ -118,8 +118,8 @@ class TangentDisplay(Display):
         check_width(X, len(p), estimator)
         if margin is not None and len(p) > 2:
             raise ValueError(
-                f"Margins at a hyperbolic distance are curved, and in {len(p)} dimensions only straight ones can be "
-                f"drawn; got margin={margin!r}.\nLeave margin out, or use BoundaryDisplay."
+                f"A margin at a hyperbolic distance is a curve, which can be drawn only in two dimensions; got "
+                f"margin={margin!r} in {len(p)} dimensions.\nLeave margin out, or use BoundaryDisplay."
             )
         basis = np.eye(2) if len(p) == 2 else Plane.across(w, p, X, c).basis
         display = cls(_cloud(frame_coordinates(X, p, c=c) @ basis.T, y, decision.classes, most_markers), len(p))

@@ -88,7 +88,7 @@ def touching_balls(X: Array, y: Array, p: Array, c: float, first: Array) -> Cont
 
 
 class _View(NamedTuple):
-    """Rows relative to a point: signed Klein coordinates with a constant column, cosh distances, and error bounds."""
+    """Rows relative to a point: signed Klein coordinates with a constant column, cosh of distances and error bounds."""
 
     G: Array
     times: Array

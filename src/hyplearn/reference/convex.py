@@ -88,7 +88,7 @@ def convex_boundary(
 def _hyperboloid_rows(
     X: Array, y: Array, costs: Array, p: Array, c: float, threads: int, explicit_numbers: int
 ) -> Rows:
-    """Return hyperboloid coordinates about p, multiplied by y; small data give an explicit matrix.
+    """Return hyperboloid coordinates about p, multiplied by y, as an explicit matrix if X is small.
 
     The coordinates are √c z and cosh ρ, which is 1 minus the base of z.
     """
@@ -109,13 +109,13 @@ def nearest_zero(u: Array, Q: Array, weight: float, centre: Array, c: float) -> 
 
     Q is a weighted sum of points, which is scaled back onto the hyperboloid; ``weight`` is the sum of the weights. By
     the reversed triangle inequality, the Minkowski length of Q is at least ``weight``, which replaces the length if
-    rounding errors make it smaller, far from the centre. At Q,
+    rounding errors make it smaller, far from the centre. Let e be the direction of Q from the centre, and ρ the
+    distance. At Q, the functional has the value f and the gradient g, whose parts along and across e are
 
     .. math:: f = u_0 \cosh \rho + \langle u, e \rangle \sinh \rho, \qquad
               g = \bigl(u_0 \sinh \rho + \langle u, e \rangle \cosh \rho,\; u - \langle u, e \rangle e\bigr)
 
-    for its value and its slopes along e and across, and :math:`f \cosh t + \|g\| \sinh t` is its value at the distance
-    t from Q in the direction g.
+    At the distance t from Q in the direction g, its value is :math:`f \cosh t + \|g\| \sinh t`.
     """
     far = np.linalg.norm(Q[1:])
     e = Q[1:] / (far or 1.0)

@@ -23,7 +23,7 @@ TOL = 1e-9
 SPACING, LARGEST_TOL = 64.0, 1e-6
 # Number of coordinates in the sample that is solved first, and minimum number of rows in this sample.
 SAMPLE_NUMBERS, SAMPLE_ROWS = 2**18, 2**12
-# A pass adds up to FEW + FEW_PER_DIMENSION * d rows of each side to the working rows.
+# Each pass adds at most FEW + FEW_PER_DIMENSION * d rows of each side to the working rows.
 FEW, FEW_PER_DIMENSION = 32, 4
 
 
@@ -202,7 +202,7 @@ def _lowest(parts: Sequence[Scan]) -> Scan:
 
 
 def _few_lowest(positions: Array, y: Array, heights: Array, few: int) -> Array:
-    """Return the indices of the ``few`` lowest rows of each side; of rows with equal heights, only the first."""
+    """Return the indices of the ``few`` lowest rows of each side, skipping all but the first row at each height."""
     order, kept = np.lexsort((positions, heights)), []
     for side in (-1, 1):
         own = order[y[order] == side]

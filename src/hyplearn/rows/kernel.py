@@ -1,4 +1,4 @@
-"""Rows of a kernel map. They are kept if they fit into a memory budget, otherwise computed in every pass.
+"""Rows of a kernel map, which are kept if they fit into a memory budget and computed in every pass otherwise.
 
 Rows that are not kept are *raw*: the kernel between points and landmarks with the constant column of an intercept. They
 take a third of the time of the rows of the map, which are their products with :func:`raw_projection`.

@@ -275,7 +275,7 @@ class HyperboloidRows(Rows):
 
 @dataclass(frozen=True)
 class RowChunk:
-    """Chunk of rows with products with the weights of one class (by compiled kernels) or several classes (by BLAS)."""
+    """Chunk of rows, which compiled kernels multiply by the weights of one class, or BLAS by those of several."""
 
     X: Array
     p: Array

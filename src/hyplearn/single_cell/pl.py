@@ -333,7 +333,7 @@ def _values(adata: Any, color: str) -> Any:
             return adata.obs_vector(color)
         raise MissingKeyError(
             f"{color!r} is neither a column of obs nor a gene; obs contains {', '.join(map(repr, adata.obs))}.\n"
-            "Pass color= one of these, or one of var_names."
+            "Pass one of these columns, or a name in var_names, as color=."
         )
     if color.endswith("_set") and _classification(adata, color) is not None:
         return np.asarray(adata.obsm[f"{color}s"]).sum(axis=1)
@@ -416,7 +416,9 @@ def _boundaries(adata: Any, key: str | bool | None) -> BoundaryDisplay | None:
     if key is False:
         return None
     if not isinstance(key, str):
-        raise ValueError(f"boundaries=True needs the key of a classification as color=; got color={key!r}.\nPass one.")
+        raise ValueError(
+            f"boundaries=True needs the key of a classification as color=; got {key!r}.\nPass a key of tl.classify."
+        )
     return BoundaryDisplay.from_estimator(stored_model(adata, key))
 
 

@@ -95,7 +95,7 @@ def choose_softmax_cost(
     patience: int = 1,
     **options: Any,
 ) -> SoftmaxChoice:
-    """Choose C for a softmax by evidence and leave-one-out log-loss, and estimate the share of misplaced rows.
+    """Choose C for a softmax from the evidence and the leave-one-out log-loss; estimate the share of misplaced rows.
 
     ``options`` are passed to :func:`solve_softmax`.
     """

@@ -29,8 +29,8 @@ NEW_DIRECTION = 1e-9
 IN_ORDER = np.empty(0, dtype=np.int64)
 EQUAL_WEIGHTS = np.empty(0)
 # With at least MANY_ROWS rows, runs of RUN consecutive rows are shuffled instead of single rows: a pass then takes a
-# fifth of the time, because neighbours share cache lines. With fewer rows, the order depends on the contents of the
-# rows, not on their positions, so that copies stay together.
+# fifth of the time, because neighbours share cache lines. With fewer rows, single rows are shuffled, in an order
+# that depends on their coordinates and not on their positions, so that duplicate rows stay together.
 MANY_ROWS, RUN = 10_000, 32
 
 
@@ -64,7 +64,7 @@ class Perceptron:
     """
 
     w: Array  # current weights
-    root: Array  # M: upper triangular for a > 0; for a = 0, rows beyond the rank are zero; empty for first order
+    root: Array  # M, triangular for a > 0, with zero rows beyond the rank for a = 0; empty for first order
     outside: Array  # the projector I - AA⁺; empty for a > 0
     total: Array = field(init=False)  # sum of w / ‖w‖ over all visits before the last change of w
     counts: Array = field(init=False)  # number of updates, weight of visits since w changed, weight of all visits

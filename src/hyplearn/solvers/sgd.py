@@ -31,12 +31,12 @@ class Descent:
     n_seen: int = 0
 
     def visit(self, rows: Rows, order: Array, n: int) -> None:
-        """Take one step on each row, in the given order; the number of rows N is n."""
+        """Take one step on each row, in the given order; n is the total number N of rows."""
         _descend(rows.X, rows.centre, rows.along, rows.base, rows.costs, order, float(n), self.n_steps, self.w)
         self.n_steps += len(order)
 
     def stream(self, rows: Rows) -> None:
-        """Take one step on each row, in order; the number of rows N includes all rows seen so far and these."""
+        """Take one step on each row, in order; N is the number of rows seen so far, including the given rows."""
         self.n_seen += len(rows.X)
         for piece in rows.pieces():
             self.visit(piece, np.arange(len(piece.X)), self.n_seen)

@@ -185,7 +185,10 @@ def test_parts_that_were_joined_cause_a_warning(cells):
 
 def test_more_neighbours_than_cells_cause_a_warning_and_all_are_taken(cells):
     X = cells[0][:10]
-    with pytest.warns(UserWarning, match=r"n_neighbors=15, but only 9 other cells differ.*\nLower n_neighbors"):
+    with pytest.warns(
+        UserWarning,
+        match=r"n_neighbors=15, but each cell has only 9 other cells that differ from it.*\nLower n_neighbors",
+    ):
         model = PoincareMap(n_neighbors=15).fit(X)
     assert np.array_equal(model.embedding_, PoincareMap(n_neighbors=9).fit_transform(X))
 

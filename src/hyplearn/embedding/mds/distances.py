@@ -129,7 +129,7 @@ def warn_of_torn_pairs(X: Array, D: Array, root: float, *, automatic: bool) -> N
 
 @njit(cache=True)
 def _long_sides(D, n_triples):  # type: ignore[no-untyped-def]
-    """Count the triples (i, j, k), of all or of a random subset, with ``D_ij > D_ik + D_kj``; also return the worst."""
+    """Count the triples (i, j, k) with ``D_ij > D_ik + D_kj``, of all or of a random sample; also return the worst."""
     n = D.shape[0]
     count, excess, worst = 0, 0.0, (0, 0, 0)
     for t in range(n_triples):

@@ -91,8 +91,8 @@ def warn_about_neighbours(n_neighbors: int, n: int) -> None:
     """Warn if there are fewer than n_neighbors other cells."""
     if n_neighbors >= n:
         warnings.warn(
-            f"n_neighbors={n_neighbors}, but only {n - 1} other cells differ from each cell. All are used."
-            "\nLower n_neighbors.",
+            f"n_neighbors={n_neighbors}, but each cell has only {n - 1} other cells that differ from it. "
+            "All of them are used.\nLower n_neighbors.",
             UserWarning,
             stacklevel=3,
         )

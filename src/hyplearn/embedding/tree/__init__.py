@@ -267,7 +267,10 @@ def measure_distortion(tree: RootedTree, X: Array, lengths: Array, most_pairs: i
 
 @njit(cache=True, error_model="numpy")
 def _ratios(X, gaps, parents, lengths, depths, sources):  # type: ignore[no-untyped-def]
-    """Return the sum of ``|1 - ratio|`` over pairs with a source, and the extreme ratios, which include siblings."""
+    """Return the sum of ``|1 - ratio|`` over all pairs of a source and another node, and the extreme ratios.
+
+    The smallest and largest ratio also cover neighbouring siblings.
+    """
     n = X.shape[0]
     total, smallest, largest = 0.0, np.inf, 0.0
     to_source, above = np.empty(n), np.empty(n, dtype=np.int64)

@@ -138,7 +138,7 @@ def quasi_newton(gradient: Array, steps: Steps, inverse: Operator) -> Array:
 
 
 def _scaled(inverse: Operator, steps: Steps) -> Operator:
-    """Scale the initial guess so that it agrees with the length of the last step."""
+    """Scale the initial inverse Hessian to match the curvature along the last step, as usual in L-BFGS."""
     if not steps:
         return inverse
     step, change = steps[-1]

@@ -28,8 +28,8 @@ from hyplearn.types import Array
 # If W has at most this many entries, the Hessian is computed and factorised in every step; otherwise a quasi-Newton
 # method is used.
 FULL_HESSIAN = 300
-# If the Hessian of a solution is not the full matrix, it has one diagonal block per class for at most this many
-# columns; for more columns, it is the mean of these blocks.
+# A solution without the full Hessian has one diagonal block per class for at most this many columns, and only the mean
+# of these blocks for more columns.
 BLOCK_COLUMNS = 128
 # The starting point is the solution of a sample of at most one row in SAMPLE_RATIO, if the sample has at least
 # FIRST_ROWS rows and at least FIRST_ROWS_PER_ENTRY rows per entry of W.

@@ -104,7 +104,7 @@ def solve_box(
 
 
 def _crossed_over(U: Array, C: Array, changes: Array) -> BoxSolution | None:
-    """Return the solution with every row either free or at a bound, as indicated by its changes in the last step.
+    """Return the solution in which every row is either free or at a bound, as its changes in the last step indicate.
 
     Variables that tend to zero have just decreased by a large factor, the others have not (El-Bakry, Tapia and Zhang,
     1994). The free rows lie on the margin, ``U_F w = 1`` with ``w = Σ_{α = C} C u + U_Fᵀ α_F``.

@@ -22,7 +22,8 @@ IGNORED, GATHERED, CLAMPED = np.int8(0), np.int8(1), np.int8(2)
 CHUNK = 256
 # Lower bound for ‖u‖² in the squared distance, which would be infinite for rows of zeros.
 SHORTEST_SQUARE = 1e-300
-# Margin and distance assigned to rows with cost 0: above the margin, and outside every band.
+# Value of ``⟨u, w⟩`` assigned to rows with cost 0, whose squared distance is then infinite; and the largest squared
+# limit of a band, so that these rows lie outside every band.
 OUT_OF_THE_WAY, FARTHEST = 1e200, float(np.finfo(np.float64).max)
 MANTISSA, LOWEST_BITS = np.uint64(52), np.int64(1023 + 2 * LOWEST_EXPONENT)
 # Number of copies of the counts. Consecutive rows update different copies, so that no update waits for the previous

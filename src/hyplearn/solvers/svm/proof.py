@@ -45,7 +45,7 @@ def proven(source: RowSource, solution: Solution, loss: str, tol: float) -> Solu
 
 
 def judged(solution: Solution, proof: Proof, hard: bool, tol: float) -> Solution:
-    """Return the solution with P, D and gap of the given proof, and with the status that these values justify."""
+    """Return the solution with P, D and the gap taken from the proof, and with the status that they justify."""
     gap, rounding = strict_gap(proof, hard)
     closed = gap + rounding <= tol and proof.violation == 0
     return replace(

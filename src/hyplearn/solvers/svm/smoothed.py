@@ -28,8 +28,8 @@ from hyplearn.rows import Rows, RowSource
 from hyplearn.solvers.svm.interior_point import STRIP
 from hyplearn.types import Array
 
-# With at least MANY_COLUMNS columns, smoothing is faster than sampling, unless costs exceed MODERATE_COST: then few
-# rows lie within the width.
+# With at least MANY_COLUMNS columns, smoothing is faster than sampling, unless costs exceed MODERATE_COST,
+# because then few rows lie within the smoothing width.
 MANY_COLUMNS, MODERATE_COST = 200, 3.0
 # Initial widths for a start from w = 0, at which all rows lie within the width, and for a start from a sample.
 FIRST_WIDTH, NEXT_WIDTH = 2.0, 0.5
@@ -84,7 +84,7 @@ class Point(NamedTuple):
 
 
 def smoothing_pays(source: RowSource) -> bool:
-    """Whether smoothing is faster than sampling, as it is for many columns, moderate costs, and rows in memory."""
+    """Whether smoothing is faster than sampling, which requires many columns, moderate costs, and rows in memory."""
     in_memory = source.most_kept == np.inf
     return in_memory and source.shape[1] >= MANY_COLUMNS and source.cost_range.highest <= MODERATE_COST
 

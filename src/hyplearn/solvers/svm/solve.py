@@ -29,8 +29,8 @@ Loss: TypeAlias = Literal["hinge", "squared_hinge"]
 # Caps for very high or infinite costs, tried in turn until the tolerance is reached or α proves that the rows are not
 # separable.
 RISING_COSTS = (1e8, 1e12, 1e16)
-# A solution limited by rounding is not solved again with another method if its gap is at most this, even if the
-# tolerance is smaller.
+# If a solution is limited by rounding and its gap is at most this value, the problem is not solved again with another
+# method, even if the tolerance is smaller.
 HOPELESS = 1e-10
 
 

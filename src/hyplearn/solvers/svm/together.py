@@ -19,7 +19,8 @@ from hyplearn.types import Array
 # by which factor the step is shortened; the factor lies between SHORTEST and 1/2. A step is shortened at most CUTS
 # times.
 ENOUGH, SHORTEST, CUTS = 1e-4, 0.1, 30
-# A step whose predicted decrease is a smaller fraction of P than this is not shortened: rounding hides the decrease.
+# If the predicted decrease is less than this fraction of P, the step is not shortened, because rounding hides the
+# decrease.
 ROUNDING = 1e-15
 # Maximum size of a group, as the number of rows times the number of problems. Problems are solved in groups, so that
 # their arrays stay in the cache.
