@@ -209,7 +209,7 @@ def test_an_embedded_tree_has_all_its_edges_though_inner_nodes_have_no_names(run
 def test_edges_without_names_or_points_say_what_is_missing(run, points, model_file, known, wide):
     Path("edges.csv").write_text("source,target\nrose,tulip\n")
     assert (
-        "Pass --names, a column."
+        "Pass --names with a column."
         in run("explore", model_file, points, "--edges", "edges.csv", "-o", "a.html", code=1).stderr
     )
     told = run("explore", known, wide, "--edges", "edges.csv", "-o", "a.html", code=1).stderr

@@ -245,7 +245,7 @@ def test_other_numbers_are_read_as_they_are_in_memory(tmp_path, form, dtype):
         ("points.csv", {"basis": "X_pca"}, "basis does not apply to points.csv"),
         ("points.csv", {"weight": "kind"}, "column 'kind', holds no numbers.\nPass weight="),
         ("X.npy", {"points": "u"}, "points does not apply to X.npy; got points='u'"),
-        ("X.npy", {"label": "kind"}, "arrays or paths of .npy files; got 'kind'"),
+        ("X.npy", {"label": "kind"}, "existing .npy files; got 'kind'"),
         ("X.npy", {"label": np.zeros(3)}, r"labels must hold 40 labels, numbers or strings; got shape \(3,\)"),
         ("X.npy", {"label": np.full(40, b"a")}, r"labels must hold 40 labels, numbers or strings; .* of \|S1"),
         ("X.npy", {"weight": np.full(40, "a")}, r"weights must hold 40 weights, numbers; got shape \(40,\) of <U1"),
@@ -328,3 +328,8 @@ def test_a_perceptron_continues_from_a_checkpoint_with_identical_bits(tmp_path):
     points.on_block = None
     resumed = PoincarePerceptron(**options).fit(points.checkpointed(tmp_path / "fit.checkpoint", every=0.0))
     np.testing.assert_array_equal(resumed.coef_, expected.coef_)
+
+
+def test_a_missing_file_is_reported_before_labels_that_are_no_names(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"There is no file .*nowhere\.csv\.\nCheck the path"):
+        PoincareLogisticRegression().fit(str(tmp_path / "nowhere.csv"), np.array(["a", "b"]))

@@ -181,7 +181,7 @@ def test_labels_of_an_npy_file_are_in_a_second_file(tmp_path):
 def test_labels_of_an_npy_file_must_be_a_file(tmp_path, label):
     np.save(tmp_path / "points.npy", X)
     (tmp_path / "points.csv").write_text("1\n")
-    with pytest.raises(ValueError, match=f"paths of .npy files; got '.*{label}'"):
+    with pytest.raises(ValueError, match=f"existing .npy files; got '.*{label}'"):
         load_points(tmp_path / "points.npy", label=str(tmp_path / label))
 
 

@@ -75,9 +75,12 @@ def test_without_any_directory_the_error_says_so(monkeypatch):
     [
         (zipped(idx(draw(3)))[:-9], "is damaged"),
         (b"no gzip at all", "is damaged"),
-        (zipped(b"\0\0\x0d\x01" + bytes(8)), r"starts with .* instead of b'\\x00\\x00\\x08\\x01'"),
-        (zipped(idx(draw(3, 2))), "starts with"),
-        (zipped(b"\0\0\x08\x01\0"), "starts with"),
+        (
+            zipped(b"\0\0\x0d\x01" + bytes(8)),
+            r"is not an idx file of bytes with 1 axes: it starts with .* instead of b'\\x00\\x00\\x08\\x01'",
+        ),
+        (zipped(idx(draw(3, 2))), "is not an idx file .* starts with"),
+        (zipped(b"\0\0\x08\x01\0"), "is not an idx file .* starts with"),
         (zipped(idx(draw(3))[:-1]), r"has 2 bytes of data; the shape \(3,\) needs 3"),
         (zipped(idx(draw(3)) + b"x"), r"has 4 bytes of data; the shape \(3,\) needs 3"),
     ],

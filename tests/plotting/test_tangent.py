@@ -111,7 +111,7 @@ def test_bent_margins_are_left_out_in_more_dimensions():
     X, y, p, _ = make_ball_classification(80, 3, margin=0.1, random_state=0)
     model = PoincarePerceptron(p).fit(X, y)
     assert TangentDisplay.from_estimator(model, X, y).margins == []
-    with pytest.raises(ValueError, match=r"in 3 dimensions only straight ones can be drawn; got margin=0\.1"):
+    with pytest.raises(ValueError, match=r"drawn only in two dimensions; got margin=0\.1 in 3 dimensions"):
         TangentDisplay.from_estimator(model, X, y, margin=0.1)
 
 

@@ -23,7 +23,10 @@ DATA = Annotated[
 ]
 LABEL = Annotated[
     str | None,
-    typer.Option("--label", help="Column, array, obs key or .npy file with the labels; optional if unambiguous."),
+    typer.Option(
+        "--label",
+        help="Column, array or obs key with the labels; for .npy points, a .npy file. Optional if unambiguous.",
+    ),
 ]
 POINTS = Annotated[
     str | None,
