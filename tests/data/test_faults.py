@@ -172,7 +172,7 @@ def test_a_stream_that_fails_leaves_the_estimator_as_it_was():
     X, y = separated(40)
     model = PoincarePerceptron().partial_fit(X, y, classes=np.unique(y))
     before = model.coef_.copy(), model._perceptrons[0].counts.copy()
-    with pytest.raises(ValueError, match="differs from the first one"):
+    with pytest.raises(ValueError, match="differs from the first block"):
         model.partial_fit([(X, y), (X, y[:3])])
     np.testing.assert_array_equal(model.coef_, before[0])
     np.testing.assert_array_equal(model._perceptrons[0].counts, before[1])
