@@ -23,9 +23,9 @@ def main():
     parser.add_argument("--output", type=Path, help="folder for the results")
     arguments = parser.parse_args()
     experiment = import_module(arguments.name)
-    import_module("pictures").use_style()
     folder = arguments.output or (RESULTS if arguments.full else RESULTS / "quick")
-    experiment.run(experiment.FULL if arguments.full else experiment.Config(), folder)
+    with import_module("pictures").style():
+        experiment.run(experiment.FULL if arguments.full else experiment.Config(), folder)
     print((folder / f"{arguments.name}.md").read_text())
 
 

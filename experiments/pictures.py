@@ -19,9 +19,9 @@ LONG = 20_000
 EMBEDDED = re.compile(r"(?<=data:image/png;base64,)[^\"]+")
 
 
-def use_style():
-    """Draw all further pictures of this process in the style of README and manual."""
-    plt.rcParams.update(STYLE)
+def style():
+    """Return a context in which pictures have the style of README and manual."""
+    return plt.rc_context(STYLE)
 
 
 def save(figure, folder, name):

@@ -9,14 +9,6 @@ import pytest
 from support.balls import cloud
 
 
-@pytest.fixture(autouse=True)
-def default_style():
-    """Draw in matplotlib's default style, whatever style an example has set in this process."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        yield
-
-
 @pytest.fixture
 def ax():
     figure, ax = plt.subplots()
