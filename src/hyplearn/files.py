@@ -21,10 +21,15 @@ TOO_MANY = (errno.EMFILE, errno.ENFILE)
 NO_DAMAGE = (*TOO_MANY, errno.EACCES, errno.EPERM, errno.ENOMEM, errno.EINTR, errno.ETIMEDOUT)
 
 
+def missing_file(path: Path) -> FileNotFoundError:
+    """Return the error to raise if there is no file at a path."""
+    return FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
+
+
 def check_kind(path: Path, magic: bytes = b"") -> None:
     """Raise if a file is missing or empty, or does not start with the magic bytes of its format."""
     if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
+        raise missing_file(path)
     with path.open("rb") as stream:
         start = stream.read(max(1, len(magic)))
     if not start:

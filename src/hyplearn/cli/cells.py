@@ -15,7 +15,7 @@ import typer
 from hyplearn.cli.output import Outcome, facts, file_and_size, table
 from hyplearn.cli.trees import read_tree
 from hyplearn.estimators import CLASSIFIERS
-from hyplearn.files import place_of, taking_the_place
+from hyplearn.files import missing_file, place_of, taking_the_place
 
 SUFFIXES = (".h5ad", ".zarr")
 CELLS = Annotated[Path, typer.Argument(help="Labelled cells: .h5ad or .zarr.")]
@@ -101,7 +101,7 @@ def read(path: Path) -> Any:
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"{path} must end in one of {', '.join(SUFFIXES)}.\nConvert it to one of these formats.")
     if not path.exists():
-        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
+        raise missing_file(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ignore anndata's warnings about its file formats
         return (anndata.read_zarr if path.suffix.lower() == ".zarr" else anndata.read_h5ad)(path)

@@ -15,7 +15,7 @@ from hyplearn.data.parquet import ParquetPoints
 from hyplearn.data.points import Block, PointSource, checksum, point_type
 from hyplearn.data.stores import Hdf5Array, Store, ZarrArray, open_hdf5, open_zarr
 from hyplearn.data.text import TextPoints
-from hyplearn.files import check_kind, surprises_named
+from hyplearn.files import missing_file, surprises_named
 
 TEXT_SUFFIXES, PARQUET_SUFFIXES, HDF5_SUFFIXES = (".csv", ".tsv"), (".parquet", ".pq"), (".h5", ".hdf5", ".h5ad")
 SUFFIXES = (".npz", ".npy", *TEXT_SUFFIXES, *PARQUET_SUFFIXES, *HDF5_SUFFIXES, ".zarr")
@@ -265,7 +265,7 @@ def _check_names(path: Path, wanted: Wanted) -> None:
     for name in (wanted.label, wanted.weight):
         if name is not None and not isinstance(name, str):
             if not path.exists() and not glob.has_magic(str(path)):
-                check_kind(path)
+                raise missing_file(path)
             raise ValueError(
                 f"Labels and weights must be names of columns or arrays in {path}; got {name!r:.80}.\nPass a name."
             )

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hyplearn.files import missing_file
 from hyplearn.geometry import gap, half_space_to_ball, hyperboloid_to_ball, klein_to_ball
 from hyplearn.geometry.border import absolute_curvature, as_rows, check_parameter
 from hyplearn.types import Array, Points
@@ -117,7 +118,7 @@ def from_gensim(source: Any) -> tuple[Array, list[str]]:
 def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
     """Read the rows and names of a text file whose first line gives the numbers of rows and coordinates."""
     if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
+        raise missing_file(path)
     with path.open(encoding="utf-8") as lines:
         try:
             n, d = (int(number) for number in next(lines, "").split())

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from hyplearn.files import missing_file
 from hyplearn.types import Array
 
 # First bytes of a model file: as in PNG, they are a non-ASCII byte, the name, and line ends that a transfer in text
@@ -147,7 +148,7 @@ def _described(entry: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
 def read_whole(path: Path) -> bytes:
     """Read a regular file of at most LARGEST_FILE bytes; if it is not a model file, read only the first bytes."""
     if not path.exists():
-        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
+        raise missing_file(path)
     if not path.is_file():
         raise FlawError("it is not a regular file", OTHER_FILE)
     with path.open("rb") as file:
