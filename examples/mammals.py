@@ -63,7 +63,7 @@ def main():
     accuracies = {}
     for name, model in MODELS.items():
         start = time.perf_counter()
-        with timed_compilation(announced=True) as compiling:  # compilation at first use is not counted
+        with timed_compilation() as compiling:  # compilation at first use is not counted
             scores = cross_val_score(model, X, y, cv=FOLDS)
         seconds = time.perf_counter() - start - compiling[0]
         accuracies[name] = scores.mean()

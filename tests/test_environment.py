@@ -148,3 +148,83 @@ def test_names_are_imported_when_they_are_used():
 def test_a_number_of_threads_that_is_none_says_what_to_pass(n_jobs):
     with pytest.raises(ValueError, match=r"n_jobs must be None or an integer other than 0; got .*Pass None"):
         hyplearn.PoincareSVC(n_jobs=n_jobs).fit([[0.1, 0.2], [-0.3, 0.1]], [0, 1])
+
+
+COLD_FIT = """
+import time
+import numpy as np
+from numba.core import event
+from hyplearn import PoincareSVC
+
+class Slow(event.Listener):  # so that the compilation takes more than a second on any machine
+    def on_start(self, event):
+        time.sleep(0.1)
+
+    def on_end(self, event):
+        pass
+
+event.register("numba:compile", Slow())
+rng = np.random.default_rng(0)
+X, y = rng.uniform(-0.5, 0.5, (60, 2)), np.arange(60) % 3
+PoincareSVC(calibration=None).fit(X, y)
+PoincareSVC(calibration=None).fit(X, y)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+def test_a_first_fit_in_a_terminal_says_once_that_it_compiles(tmp_path):
+    ours, theirs = os.openpty()
+    environment = os.environ | {"PYTHONPATH": str(SOURCE), "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", COLD_FIT], env=environment, stderr=theirs, check=True)
+    os.close(theirs)
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        said = terminal.read(10_000).decode()
+    assert said == f"hyplearn: compiling (first use, about {compilation.ABOUT_SECONDS} s) …\r\n"
+
+
+ANNOUNCED = """
+import io
+import logging
+import sys
+from numba import njit
+from hyplearn.compilation import announce_compilation
+logging.basicConfig(level={level}, format="%(name)s %(levelname)s %(message)s")
+closed = io.StringIO()
+closed.close()
+sys.stderr = {stderr}
+announce_compilation(patience=0.0)
+for module in ({modules}):
+    exec("def f(x): return x + 1", space := {{"__name__": module}})
+    njit(space["f"])(1)
+print("compiled")
+"""
+
+
+@pytest.mark.parametrize(
+    ("level", "modules", "said"),
+    [
+        (20, "'hyplearn.a', 'hyplearn.b'", "hyplearn INFO compiling (first use, about 3 s) …\n"),
+        (30, "'hyplearn.a', 'hyplearn.b'", ""),
+        (20, "'others.a',", ""),
+    ],
+)
+def test_programs_log_a_compilation_of_hyplearn_once(level, modules, said):
+    found = run(ANNOUNCED.format(level=level, modules=modules, stderr="sys.stderr"))
+    assert (found.stdout, found.stderr) == ("compiled\n", said)
+
+
+@pytest.mark.parametrize("stderr", ["None", "object()", "closed"])
+def test_a_process_without_a_usable_stderr_compiles(stderr):
+    found = run(ANNOUNCED.format(level=30, modules="'hyplearn.a',", stderr=stderr))
+    assert (found.stdout, found.stderr) == ("compiled\n", "")
+
+
+def test_compilation_is_timed():
+    from numba import njit
+
+    with compilation.timed_compilation() as seconds:
+        njit(lambda x: x + 1)(1)
+    assert seconds[0] > 0
+    with compilation.timed_compilation() as seconds:
+        pass
+    assert seconds == [0.0]

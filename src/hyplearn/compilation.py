@@ -4,13 +4,14 @@ numba stores them next to the source or in the user's cache folder, and raises a
 writable, as in many containers.
 """
 
+import logging
 import os
 import stat
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import current_process
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,7 +21,8 @@ MORE_FOLDERS = ("/dev/shm", "/run/user/{uid}")
 # Approximate compilation time of a first fit, in seconds, on one core of a 2024 machine: 1 to 3 for an SVM, 2 for a
 # softmax, 4 to 5 for a perceptron (``benchmarks/bench_import.py``).
 ABOUT_SECONDS = 3
-_announced = threading.Event()
+# Compilation time in seconds before the user is told about it: a shorter pause needs no explanation.
+PATIENCE = 1.0
 
 
 def choose_cache() -> None:
@@ -93,35 +95,79 @@ def _compile_without_cache() -> None:
     setattr(Dispatcher, "enable_caching", lambda self: None)  # noqa: B010, mypy takes it for a method
 
 
-@contextmanager
-def timed_compilation(*, announced: bool) -> Iterator[list[float]]:
-    """Measure the compilation time in seconds; with ``announced``, print a message to stderr once per process."""
+def announce_compilation(patience: float = PATIENCE) -> None:
+    """Tell the user, once per process, when hyplearn's functions have been compiled for ``patience`` seconds.
+
+    The message is written to stderr in a terminal or an interactive session. Other processes, such as services, log it
+    at level INFO; workers of a pool are silent.
+    """
     from numba.core import event
 
-    listener = _listener(event.Listener)(announced)
+    event.register("numba:compile", _listener(event.Listener)(_announce_after(patience), of_hyplearn=True))
+
+
+@contextmanager
+def timed_compilation() -> Iterator[list[float]]:
+    """Measure the compilation time in seconds."""
+    from numba.core import event
+
+    listener = _listener(event.Listener)(lambda seconds: None, of_hyplearn=False)
     with event.install_listener("numba:compile", listener):
         yield listener.seconds
 
 
+def _announce_after(patience: float) -> Callable[[float], None]:
+    announced = False
+
+    def check(seconds: float) -> None:
+        nonlocal announced
+        if announced or seconds < patience or current_process().name != "MainProcess":
+            return
+        announced = True
+        message = f"compiling (first use, about {ABOUT_SECONDS} s) …"
+        if not _is_interactive():
+            logging.getLogger("hyplearn").info(message)
+            return
+        with suppress(OSError, ValueError):  # a closed terminal must not end a fit
+            sys.stderr.write(f"hyplearn: {message}\n")
+            sys.stderr.flush()
+
+    return check
+
+
+def _is_interactive() -> bool:
+    """Return whether a user sees stderr: a terminal, or a session with prompts, as in a notebook."""
+    try:
+        return hasattr(sys, "ps1") or sys.stderr.isatty()
+    except (AttributeError, ValueError):  # stderr is missing, closed, or an object that can only write
+        return False
+
+
 def _listener(base: Any) -> Any:
     class Listener(base):
-        """Listener that sums compilation times; nested compilations are counted once."""
+        """Listener that sums compilation times; nested compilations are counted once.
 
-        def __init__(self, announced: bool) -> None:
-            self.announced, self.seconds, self.local = announced, [0.0], threading.local()
+        ``check`` is called with the sum whenever the compilation of a function begins. numba compiles one function at
+        a time, also with threads.
+        """
+
+        def __init__(self, check: Callable[[float], None], *, of_hyplearn: bool) -> None:
+            self.check, self.of_hyplearn = check, of_hyplearn
+            self.seconds, self.depth, self.start = [0.0], 0, 0.0
 
         def on_start(self, event: Any) -> None:
-            if self.announced and not _announced.is_set():
-                _announced.set()
-                sys.stderr.write(f"Compiling (first use, about {ABOUT_SECONDS} s) …\n")
-                sys.stderr.flush()
-            self.local.depth = getattr(self.local, "depth", 0) + 1
-            if self.local.depth == 1:
-                self.local.start = perf_counter()
+            now = perf_counter()
+            if self.depth:
+                self.depth += 1
+                self.check(self.seconds[0] + now - self.start)
+            elif not self.of_hyplearn or event.data["dispatcher"].py_func.__module__.startswith("hyplearn."):
+                self.depth, self.start = 1, now
+                self.check(self.seconds[0])
 
         def on_end(self, event: Any) -> None:
-            self.local.depth -= 1
-            if self.local.depth == 0:
-                self.seconds[0] += perf_counter() - self.local.start
+            if self.depth:
+                self.depth -= 1
+                if self.depth == 0:
+                    self.seconds[0] += perf_counter() - self.start
 
     return Listener

@@ -15,6 +15,7 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
+from hyplearn.compilation import announce_compilation
 from hyplearn.types import Array
 
 # Natural logarithm of 2 as a sum of two parts: the first ends in zero bits, so small multiples of it are exact.
@@ -145,5 +146,6 @@ def uniforms(seed: int, numbers: Array) -> Array:
     return state * 2.0**-53
 
 
+announce_compilation()
 if config.DISABLE_JIT:  # intrinsics do not run in the interpreter, which debuggers and coverage need
     from hyplearn.interpreted import bits_of, coordinate, exp, float_of, fma, log1p, uniform  # noqa: F401

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias
 
-from hyplearn.compilation import timed_compilation
-
 # Minimum number of seconds between two lines about one pass, so that the log of a long fit stays short.
 LINE_INTERVAL = 5.0
 
@@ -73,10 +71,10 @@ def report_fit(name: str, tol: float, verbose: int, points: BlockSource | None =
     if not verbose:
         yield lambda problem, state: None
     elif (bars := _terminal_bars()) is not None:
-        with timed_compilation(announced=True), bars, _watch_passes(points, _PassBar(bars)):
+        with bars, _watch_passes(points, _PassBar(bars)):
             yield _GapReporter(_TaskBars(name, bars), tol)
     else:
-        with timed_compilation(announced=True), _watch_passes(points, _PassLines(name)):
+        with _watch_passes(points, _PassLines(name)):
             yield _GapReporter(_TaskLines(name), tol)
 
 

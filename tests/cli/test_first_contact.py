@@ -13,7 +13,6 @@ pytest.importorskip("typer")
 import hyplearn
 from hyplearn.cli.app import COMMANDS, DATASETS, as_options
 from hyplearn.cli.output import UNSAFE, cell_text, csv_text, visible
-from hyplearn.compilation import timed_compilation
 from hyplearn.geometry import ball_to_hyperboloid
 from support.fitted_models import ball
 
@@ -110,19 +109,3 @@ def test_similar_warnings_are_printed_once(run, tmp_path):
     told = run("evaluate", "model.hyp", "points.npz", "--folds", 5).stderr
     assert told.count("fewer distinct rows") == 1
     assert "more warnings like this one" in told
-
-
-def test_compilation_is_reported_once_and_timed(capsys, monkeypatch):
-    from numba import njit
-
-    from hyplearn import compilation
-
-    compilation._announced.clear()
-    with timed_compilation(announced=True) as seconds:
-        njit(lambda x: x + 1)(1)
-        njit(lambda x: x + 2)(1)
-    assert seconds[0] > 0
-    assert capsys.readouterr().err == f"Compiling (first use, about {compilation.ABOUT_SECONDS} s) …\n"
-    with timed_compilation(announced=True) as seconds:
-        pass
-    assert seconds == [0.0]

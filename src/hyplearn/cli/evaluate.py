@@ -179,7 +179,7 @@ def cross_validate(
     proba: Array | None = np.zeros((len(y), len(classes)))
     for k, (train, test) in enumerate(split.split(X, y)):
         report(f"{name}: fold {k + 1} of {split.get_n_splits()}")
-        with warnings.catch_warnings(), timed_compilation(announced=True) as seconds:
+        with warnings.catch_warnings(), timed_compilation() as seconds:
             # The fit to all rows already warns about points outside the ball, with their row numbers in the file.
             warnings.simplefilter("ignore", DataConversionWarning)
             fitted = clone(model).fit(X[train], y[train])

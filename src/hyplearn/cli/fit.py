@@ -125,7 +125,7 @@ def _fit_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
         report("fit to all rows")  # done before cross-validation, so that errors contain row numbers of the file
         start = perf_counter()
         try:
-            with timed_compilation(announced=True) as compiling:
+            with timed_compilation() as compiling:
                 model.fit(data.X, data.y)
         except ValueError as error:
             if data.columns is None:
@@ -147,7 +147,7 @@ def _fit_in_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
     if "shuffle" in model.get_params():
         model.set_params(shuffle=False)
     start = perf_counter()
-    with redirect_stdout(sys.stderr), timed_compilation(announced=True) as compiling:
+    with redirect_stdout(sys.stderr), timed_compilation() as compiling:
         model.fit(source)
     seconds = perf_counter() - start - compiling[0]
     model.set_params(verbose=0)

@@ -112,10 +112,12 @@ class Perceptron:
         visits, step, mistakes = runs.size * run or len(rows), max(1, BLOCK_NUMBERS // rows.shape[1]), 0
         # The visits are made in pieces, so that the user can interrupt between them.
         for start in range(0, visits, step):
-            missing = round(np.trace(self.outside)) if self.outside.size else 0
+            # None instead of an empty array: numba then leaves out the updates that this perceptron never makes.
+            root, outside = (matrix if matrix.size else None for matrix in (self.root, self.outside))
+            missing = 0 if outside is None else round(np.trace(outside))
             mistakes += _visit(
                 rows.X, rows.p, rows.along, rows.base, y, weights, runs, run, start,
-                min(start + step, visits), self.w, self.root, self.outside, missing, self.total, self.counts,
+                min(start + step, visits), self.w, root, outside, missing, self.total, self.counts,
             )  # fmt: skip
         return int(mistakes)
 
@@ -217,7 +219,7 @@ def _visit(  # type: ignore[no-untyped-def]
         while weight > 0.0:
             margin = _margin(X, p, along, base, i, w, p_dot_w)
             new = False
-            if missing > 0:
+            if outside is not None and missing > 0:
                 _write_row(X, i, p, along, base, z)
                 new = _is_new(outside, z, e)
             if not new and y[i] * margin > 0.0:
@@ -232,13 +234,15 @@ def _visit(  # type: ignore[no-untyped-def]
             if length > 0.0:
                 _add_multiple(total, counts[1] / length, w)
             _write_row(X, i, p, along, base, z)
-            if new:
+            if root is None:
+                _add_multiple(w, step * y[i], z)
+            elif outside is None:
+                _turn(w, root, z, y[i] - margin, step, True)
+            elif new:
                 _widen(w, root, outside, z, e, y[i] - margin, step, w.size - missing)
                 missing -= 1
-            elif root.size:
-                _turn(w, root, z, y[i] - margin, step, outside.size == 0)
             else:
-                _add_multiple(w, step * y[i], z)
+                _turn(w, root, z, y[i] - margin, step, False)
             p_dot_w = dot(p, w)
             counts[0] += 1
             counts[1] = step
