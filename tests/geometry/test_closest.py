@@ -344,7 +344,7 @@ def test_bad_points_are_rejected():
         closest_points(good, [[1.0, 0.3]])
     with pytest.raises(ValueError, match="NaN or infinite"):
         closest_points([[np.nan, 0.1]], good)
-    with pytest.raises(ValueError, match=r"X_b must hold at least one row of points; got shape \(0, 2\)"):
+    with pytest.raises(ValueError, match=r"X_b must contain at least one point; got shape \(0, 2\)"):
         closest_points(good, np.zeros((0, 2)))
     with pytest.raises(ValueError, match=r"same dimension; got shapes \(1, 2\) and \(1, 3\)"):
         closest_points(good, [[0.1, 0.2, 0.3]])

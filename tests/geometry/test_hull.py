@@ -329,9 +329,9 @@ def test_bad_points_are_rejected(function):
         function([[0.1, 0.2], [1.0, 0.3]])
     with pytest.raises(ValueError, match="NaN or infinite"):
         function([[0.1, 0.2], [np.nan, 0.3]])
-    with pytest.raises(ValueError, match=r"at least one row of points; got shape \(0, 2\)"):
+    with pytest.raises(ValueError, match=r"at least one point; got shape \(0, 2\)"):
         function(np.zeros((0, 2)))
-    with pytest.raises(ValueError, match=r"points as rows; got shape \(2,\)"):
+    with pytest.raises(ValueError, match=r"whose rows are points; got shape \(2,\)"):
         function([0.1, 0.2])
     with pytest.raises(ValueError, match="c must be a positive number"):
         function([[0.1, 0.2]], c=-1)

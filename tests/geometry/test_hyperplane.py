@@ -118,7 +118,7 @@ def test_drawn_points_in_space_follow_the_direction_asked_for():
 
 
 def test_a_hyperplane_in_three_dimensions_needs_a_direction():
-    with pytest.raises(ValueError, match="dimension 3 a hyperplane is not a curve"):
+    with pytest.raises(ValueError, match="u is required in dimension 3, where a hyperplane is not a curve"):
         hyperplane_points([0, 0, 1], [0, 0, 0])
     with pytest.raises(ValueError, match="must not be parallel to w"):
         hyperplane_points([0, 0, 1], [0, 0, 0], [0, 0, 2])
@@ -128,5 +128,5 @@ def test_a_hyperplane_in_three_dimensions_needs_a_direction():
 
 @pytest.mark.parametrize("f", [side, signed_distance, project_onto])
 def test_a_zero_normal_is_rejected(f):
-    with pytest.raises(ValueError, match="w must not be zero"):
+    with pytest.raises(ValueError, match="w must be nonzero"):
         f([0.1, 0.2], [0.0, 0.0], [0.0, 0.0])

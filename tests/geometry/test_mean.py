@@ -96,7 +96,7 @@ def test_a_mean_not_reached_is_an_error_with_the_distance_left():
 
 
 def test_the_mean_of_no_points_raises():
-    with pytest.raises(ValueError, match=r"at least one row of points; got shape \(0, 2\)"):
+    with pytest.raises(ValueError, match=r"at least one point, as a row; got shape \(0, 2\)"):
         frechet_mean(np.zeros((0, 2)))
 
 

@@ -83,7 +83,7 @@ def test_rotation_and_translation_are_inverted(X):
 def test_rows_off_the_hyperboloid_are_reported():
     with pytest.raises(ValueError, match=r"1 of 2 rows do not lie on the hyperboloid.*row 1 with X⁰ = 2"):
         hyperboloid_to_ball([[1.0, 0.0, 0.0], [2.0, 0.0, 0.0]])
-    with pytest.raises(ValueError, match="at least 2 entries"):
+    with pytest.raises(ValueError, match="at least 2 coordinates"):
         hyperboloid_to_klein([1.0])
 
 

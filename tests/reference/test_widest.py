@@ -481,5 +481,5 @@ def test_bad_inputs_raise_clear_errors():
         widest_margin([[0, 0], [np.nan, 1], [0, 0]], [0, 1, 1])
     with pytest.raises(ValueError, match="c must be a positive number"):
         widest_margin(X, [0, 1, 1], c=-1)
-    with pytest.raises(ValueError, match="X must hold points as rows"):
+    with pytest.raises(ValueError, match="X must be an array whose rows are points"):
         widest_margin([0.1, 0.2], [0, 1])

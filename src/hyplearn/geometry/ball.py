@@ -2,9 +2,9 @@
 
 Points live in the open ball ``{x : c‖x‖² < 1}`` of sectional curvature ``-c``. All functions broadcast over leading
 axes and take and return float32 or float64 (the arithmetic is float64). Distances, logarithms and tangent vectors are
-exact up to the rim: formulas use the gap ``1 - c‖x‖²`` and differences of points, which are exact to the last digit,
-and never ``1 - small`` or ``1 + small``. Sums and exponentials are computed in twice the precision (``rounded.py``);
-other points have errors of a few units in the last place.
+accurate up to the rim: the formulas use the gap ``1 - c‖x‖²`` and differences of points, both of which are exact to the
+last digit, and avoid ``1 - small`` and ``1 + small``. Möbius sums and the exponential map are computed in twice the
+precision (``rounded.py``); other functions that return points have errors of a few units in the last place.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ def gap(x: Points, *, c: float = 1.0) -> Array:
 
     .. math:: 1 - c \|x\|^2
 
-    It is computed as if in twice the working precision. Points on or outside the rim raise an error.
+    It is computed as if in twice the working precision. An error is raised for points on or outside the rim.
 
     Examples
     --------
@@ -54,7 +54,9 @@ def conformal_factor(x: Points, *, c: float = 1.0) -> Array:
 
 @border("x", into_ball=True)
 def project(x: Points, *, c: float = 1.0) -> Array:
-    """Move points on or outside the rim to the largest representable radius; leave all others unchanged.
+    """Move points on or outside the rim to the largest representable radius inside the ball.
+
+    Points inside the ball are left unchanged.
 
     Examples
     --------
@@ -73,8 +75,8 @@ def mobius_add(x: Points, y: Points, *, c: float = 1.0) -> Array:
     .. math::
         x \oplus y = \frac{(1 - c\|x\|^2)\, t + c\|t\|^2 x}{(1 - c\|x\|^2)(1 - c\|y\|^2) + c\|t\|^2}, \qquad t = x + y
 
-    This is the paper's formula regrouped so that nothing cancels, in twice the working precision: the result is the
-    true point, rounded. In particular ``(-x) ⊕ x`` is exactly 0.
+    This is the paper's formula, regrouped to avoid cancellation and evaluated in twice the working precision, so that
+    the result is exact up to its final rounding. In particular, ``(-x) ⊕ x`` is exactly 0.
 
     Examples
     --------
@@ -112,7 +114,8 @@ def distance(x: Points, y: Points, *, c: float = 1.0) -> Array:
     .. math:: d(x, y) = \tfrac{2}{\sqrt c} \operatorname{arsinh}
               \frac{\sqrt c \, \|x - y\|}{\sqrt{(1 - c\|x\|^2)(1 - c\|y\|^2)}}
 
-    The arsinh form keeps full precision for close points, where arcosh(1 + small) returns 0. Exactly symmetric.
+    The arsinh form keeps full precision for close points, where arcosh(1 + small) returns 0. The result is exactly
+    symmetric in x and y.
 
     Examples
     --------
@@ -133,7 +136,7 @@ def _half_sinh(x: Array, y: Array, c: float) -> Array:
 
 @border("X", "Y")
 def pairwise_distance(X: Points, Y: Points | None = None, *, c: float = 1.0) -> Array:
-    """Hyperbolic distances between all rows of X and all rows of Y; if Y is None, between all rows of X.
+    """Compute the hyperbolic distance between each row of X and each row of Y; if Y is None, it defaults to X.
 
     Examples
     --------
@@ -157,14 +160,14 @@ def geodesic(x: Points, y: Points, t: Scalars, *, c: float = 1.0) -> Array:
 
     .. math:: \gamma_{x \to y}(t) = x \oplus (t \otimes ((-x) \oplus y))
 
-    Between the ends it is computed as the hyperboloid's interpolation, whose three terms are all positive,
+    For 0 ≤ t ≤ 1 it is computed by interpolation on the hyperboloid, as a quotient with positive coefficients:
 
     .. math::
         \gamma(t) = \frac{A x + B y}{A + B + K}, \quad A = \frac{\sinh((1-t) r)}{g_x \sinh r}, \quad
         B = \frac{\sinh(t r)}{g_y \sinh r}, \quad K = \frac{\sinh((1-t) r/2) \sinh(t r/2)}{\cosh(r/2)}
 
-    with ``r = √c d(x, y)`` and the gaps g: no detour through a tangent space at the rim, where directions lose
-    their digits. Beyond the ends (t < 0 or t > 1) it is ``exp_map(t log_map(y, x), x)``.
+    where ``r = √c d(x, y)``, and g denotes the gap of a point. This avoids tangent vectors, whose directions lose
+    digits near the rim. For t < 0 and t > 1 the point is ``exp_map(t log_map(y, x), x)``.
 
     Examples
     --------
@@ -196,11 +199,14 @@ def ray(v: Points, p: Points, t: Scalars, *, c: float = 1.0) -> Array:
     .. math:: \gamma_{p, v}(t) = p \oplus
               \Bigl(\tfrac{1}{\sqrt c} \tanh\bigl(\tfrac{\sqrt c \, t}{2}\bigr) \frac{v}{\|v\|}\Bigr)
 
-    Only the direction of v counts; a negative t walks backwards.
+    Only the direction of v matters. If t is negative, the point lies in the opposite direction.
     """
     length = _norm(v)
     if not np.all(length > 0):
-        raise ValueError("v must not be zero: a zero vector has no direction.\nPass a direction, or use p itself.")
+        raise ValueError(
+            "v must be nonzero, because it gives the direction of the ray; got a zero vector.\n"
+            "Pass a nonzero v, or use p itself."
+        )
     return exp_map((t * _gap(p, c) / 2 / length)[..., None] * v, p, c=c)
 
 
@@ -210,7 +216,7 @@ def midpoint(x: Points, y: Points, *, c: float = 1.0) -> Array:
 
     .. math:: m = \frac{x / g_x + y / g_y}{1 / g_x + 1 / g_y + \cosh(\sqrt c \, d(x, y) / 2) - 1}
 
-    with the gaps g. Symmetric in x and y, bit for bit.
+    where g denotes the gap of a point. The result is exactly symmetric in x and y.
 
     Examples
     --------
@@ -238,7 +244,7 @@ def log_map(x: Points, p: Points, *, c: float = 1.0) -> Array:
     .. math:: \log_p(x) = \tfrac{2}{\sigma_p \sqrt c} \operatorname{artanh}\bigl(\sqrt c \|(-p) \oplus x\|\bigr)
               \frac{(-p) \oplus x}{\|(-p) \oplus x\|}
 
-    Its Euclidean norm is ``d(x, p) / σ_p``. Exactly 0 at x = p.
+    Its Euclidean norm is ``d(x, p) / σ_p``. If x = p, the result is exactly 0.
 
     Examples
     --------
@@ -262,8 +268,8 @@ def exp_map(v: Points, p: Points, *, c: float = 1.0) -> Array:
     .. math:: \exp_p(v) = p + \frac{g_p \tau m}{\sqrt c \|m\|^2}, \qquad
               \tau = \tanh \frac{\sqrt c \|v\|}{g_p}, \quad m = \frac{v}{\|v\|} + \tau \sqrt c \, p
 
-    which is ``p ⊕ tanh(√c σ_p‖v‖ / 2) v / (√c‖v‖)``, in twice the working precision: the result is the true point,
-    rounded. Exactly p at v = 0.
+    This equals ``p ⊕ tanh(√c σ_p‖v‖ / 2) v / (√c‖v‖)``. It is evaluated in twice the working precision, so that the
+    result is exact up to its final rounding. If v = 0, the result is exactly p.
 
     Examples
     --------
@@ -276,9 +282,9 @@ def exp_map(v: Points, p: Points, *, c: float = 1.0) -> Array:
 
 @border("v", "p", into_ball=True)
 def step_along(v: Points, p: Points, *, c: float = 1.0) -> Array:
-    """Exponential map computed in float64 only, for iterative methods that correct its rounding error.
+    """Exponential map in plain float64, for iterative methods that correct rounding errors in later steps.
 
-    For one point it is twenty times as fast as :func:`exp_map`.
+    For a single point it is twenty times as fast as :func:`exp_map`.
     """
     gap_p, length = _gap(p, c), _norm(v)
     tau = np.tanh(np.sqrt(c) * length / gap_p)
@@ -295,9 +301,9 @@ def transport(v: Points, p: Points, q: Points, *, c: float = 1.0) -> Array:
     .. math:: P_{p \to q}(v) = \frac{\sigma_p}{\sigma_q} \operatorname{gyr}[q, -p]\, v
               = \frac{g_q}{g_p} (I - 2 e e^T)(I - 2 \hat s \hat s^T)\, v
 
-    with ``ŝ`` the unit vector of q - p and e the unit velocity of the geodesic as it arrives at q. The first
-    reflection is the differential of the inversion that swaps p and q (its centre lies on their line), the second
-    turns the mirrored velocity forward again; two reflections lose no digits anywhere in the ball.
+    where ``ŝ`` is the unit vector of q - p, and e is the unit velocity with which the geodesic arrives at q. The first
+    reflection is the differential of the inversion that swaps p and q, whose centre lies on the line through p and q.
+    The second reflection corrects the sign of the velocity. Reflections lose no digits, even near the rim.
     """
     s = q - p
     length = _norm(s)
@@ -315,7 +321,7 @@ def _reflect(v: Array, unit: Array) -> Array:
 
 @border("x", "a", into_ball=True)
 def translate(x: Points, a: Points, *, c: float = 1.0) -> Array:
-    r"""Hyperbolic translation that carries the origin to a.
+    r"""Move points by the hyperbolic translation that takes the origin to a.
 
     .. math:: x \mapsto a \oplus x
 
@@ -344,11 +350,14 @@ def rotate(x: Points, rotation: Points, *, c: float = 1.0) -> Array:
     rotation = np.asarray(rotation, dtype=np.float64)
     d = x.shape[-1]
     if rotation.shape != (d, d):
-        raise ValueError(f"rotation must be a matrix of shape ({d}, {d}); got {rotation.shape}.")
+        raise ValueError(
+            f"rotation must be a matrix of shape ({d}, {d}); got {rotation.shape}.\n"
+            "Pass an orthogonal matrix whose size is the number of coordinates of x."
+        )
     error = np.max(np.abs(rotation @ rotation.T - np.eye(d)))
     if not error < 1e-8:
         raise ValueError(
             f"rotation must be orthogonal; rotation @ rotation.T differs from the identity by {error:.3g}.\n"
-            "Take the Q of a QR decomposition."
+            "Pass an orthogonal matrix, such as the factor Q of numpy.linalg.qr(rotation)."
         )
     return x @ rotation.T

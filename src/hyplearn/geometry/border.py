@@ -1,6 +1,7 @@
 """Validate the arguments of the public functions of ``hyplearn.geometry``, and round their results.
 
-Behind :func:`border` arrays are float64, finite and of one dimension, ``c`` is positive, and formulas need no guards.
+A function decorated with :func:`border` receives finite float64 arrays of the same dimension and a positive ``c``, so
+its formulas need no further checks.
 """
 
 import functools
@@ -26,11 +27,11 @@ def border(
     Parameters
     ----------
     *vectors : str
-        Names of the arguments that hold coordinates along their last axis.
+        Names of the arguments that contain coordinates along their last axis.
     scalars : tuple of str
-        Names of the arguments that hold one number per vector; they broadcast against the leading axes.
+        Names of the arguments that contain one number per vector; they broadcast against the leading axes.
     into_ball : bool
-        Whether the result holds points. Points on or outside the rim in their float type are then moved inside.
+        Whether the result contains points. Points that lie on or outside the rim after rounding are then moved inside.
     """
 
     def decorate(function: Callable[P, Array]) -> Callable[P, Array]:
@@ -94,18 +95,18 @@ def is_integer(value: object, least: int) -> bool:
 
 
 def check_parameter(name: str, value: object, valid: bool, expected: str) -> None:
-    """Raise an error unless a parameter is valid."""
+    """Raise an error that states the expected value if a parameter is not valid."""
     if not valid:
         raise ValueError(f"{name} must be {expected}; got {value!r}.")
 
 
 def as_vectors(x: ArrayLike, name: str) -> Array:
-    """Convert coordinates to a contiguous float64 array with at least one axis; they must be finite."""
+    """Convert coordinates to a contiguous float64 array with at least one axis, and check that they are finite."""
     vectors = _as_reals(x, name)
     if vectors.ndim == 0 or vectors.shape[-1] == 0:
         raise ValueError(
-            f"{name} must hold coordinates along its last axis; got an array of shape {vectors.shape}.\n"
-            "Pass one point as shape (d,) or n points as shape (n, d)."
+            f"{name} must contain coordinates along its last axis; got an array of shape {vectors.shape}.\n"
+            "Pass an array of shape (d,) for one point or (n, d) for n points."
         )
     return np.ascontiguousarray(vectors)
 
@@ -115,17 +116,19 @@ def as_rows(X: ArrayLike, name: str) -> Array:
     rows = _real(X, name)
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(
-            f"{name} must hold points as rows; got shape {rows.shape}.\nPass shape (n, d); one point is (1, d)."
+            f"{name} must be an array whose rows are points; got shape {rows.shape}.\n"
+            "Pass an array of shape (n, d), or (1, d) for a single point."
         )
     return np.ascontiguousarray(rows, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
 
 
 def check_points(X: ArrayLike, name: str, c: float) -> tuple[Array, Array, float]:
-    """Validate points (at least one row) and c; return the points, their gaps and c."""
+    """Validate c and an array of one or more points; return the points, their gaps and c."""
     rows, c = as_rows(X, name), check_c(c)
     if len(rows) == 0:
         raise ValueError(
-            f"{name} must hold at least one row of points; got shape {rows.shape}.\nPass shape (n, d), n ≥ 1."
+            f"{name} must contain at least one point; got shape {rows.shape}.\n"
+            "Pass an array of shape (n, d) with n ≥ 1."
         )
     gaps = row_gaps(rows, c)
     check_inside(rows, gaps, c)
@@ -133,13 +136,13 @@ def check_points(X: ArrayLike, name: str, c: float) -> tuple[Array, Array, float
 
 
 def check_two_sets(X_a: ArrayLike, X_b: ArrayLike, c: float) -> tuple[tuple[Array, Array], tuple[Array, Array], float]:
-    """Validate two sets of points of the same dimension and c; return each set with its gaps, and c."""
+    """Validate c and two sets of points of the same dimension; return the points and gaps of each set, and c."""
     rows_a, gaps_a, c = check_points(X_a, "X_a", c)
     rows_b, gaps_b, c = check_points(X_b, "X_b", c)
     if rows_a.shape[1] != rows_b.shape[1]:
         raise ValueError(
             f"X_a and X_b must have the same dimension; got shapes {rows_a.shape} and {rows_b.shape}.\n"
-            "Check the last axes: rows are points."
+            "Pass two arrays with the same number of columns."
         )
     return (rows_a, gaps_a), (rows_b, gaps_b), c
 
@@ -153,9 +156,7 @@ def _as_reals(x: ArrayLike, name: str) -> Array:
 def _real(x: ArrayLike, name: str) -> Array:
     array = np.asarray(x)
     if array.dtype.kind not in "fiu":
-        raise TypeError(
-            f"{name} must hold real numbers; got dtype {array.dtype}.\nConvert it to float64 coordinates first."
-        )
+        raise TypeError(f"{name} must contain real numbers; got dtype {array.dtype}.\nConvert it to float64 first.")
     return array
 
 
@@ -164,8 +165,8 @@ def _check_finite(array: Array, name: str) -> None:
     if not finite.all():
         where = tuple(int(i) for i in np.argwhere(~finite)[0])
         raise ValueError(
-            f"{name} holds {np.count_nonzero(~finite)} values that are NaN or infinite; the first is "
-            f"{array[where]} at index {where}.\nRemove those rows or impute them."
+            f"{name} contains NaN or infinite values ({np.count_nonzero(~finite)} in total); the first is "
+            f"{array[where]} at index {where}.\nRemove or impute these values."
         )
 
 
@@ -179,12 +180,13 @@ def _check_same_dimension(vectors: dict[str, Array]) -> None:
     if len({x.shape[-1] for x in vectors.values()}) > 1:
         sizes = ", ".join(f"{name} has {x.shape[-1]}" for name, x in vectors.items())
         raise ValueError(
-            f"All coordinates must have the same dimension; {sizes}.\nCheck the last axes: rows are points."
+            f"All points and vectors must have the same number of coordinates; {sizes}.\n"
+            "Pass arrays whose last axes have the same length."
         )
 
 
 def check_inside(x: Array, gap: Array, c: float) -> None:
-    """Raise an error unless all points x lie inside the ball, that is, unless all gaps are positive."""
+    """Raise an error if a point of x lies on or outside the rim, that is, if its gap is not positive."""
     if not np.all(gap > 0):
         _check_finite(x, "X")
         rows = x.reshape(-1, x.shape[-1])
@@ -206,9 +208,9 @@ def describe_outside(x: Array, gap: Array, c: float) -> str:
 
 
 def outside_sentence(count: int, n: int, farthest: int, norm: float, c: float) -> str:
-    """Return the sentence of :func:`describe_outside`, given the number of points outside and the farthest point."""
+    """Format the sentence of :func:`describe_outside`, given the number of points outside and the farthest point."""
     radius = 1 / np.sqrt(c)
-    # Show six digits, or all digits if the norm would look equal to the radius.
+    # Show six digits of the norm, or all digits if it would otherwise look equal to the radius.
     shown = f"{norm:.6g}" if f"{norm:.6g}" != f"{radius:.6g}" else f"{norm:.17g}"
     where = "the point has" if n == 1 else f"the farthest is row {farthest} with"
     lie = "lies" if count == 1 else "lie"
@@ -216,7 +218,8 @@ def outside_sentence(count: int, n: int, farthest: int, norm: float, c: float) -
     return f"{count} of {n} points {lie} outside the open ball of curvature {-c:g}{size}; {where} norm {shown}."
 
 
-# Tolerance for the hyperboloid equation, relative to the squared time coordinate. It allows for float32 rows.
+# Tolerance for the hyperboloid equation, relative to the squared time coordinate. It is large enough for the rounding
+# errors of float32 rows.
 ON_HYPERBOLOID = 1e-5
 
 
@@ -250,7 +253,7 @@ def pull_inside(x: Array, c: float) -> Array:
     rows = rows.copy()
     outside = rows[out].astype(np.float64)
     direction = outside / (np.sqrt(c) * norms(outside)[:, None])
-    # Rounding the coordinates can move a point back onto the rim; in that case shrink it until it is inside.
+    # Rounding the coordinates can move a point back onto the rim. In that case, reduce its norm until it is inside.
     shrink = float(np.finfo(x.dtype).eps) / 2
     while out.size:
         rows[out] = direction * (1 - shrink)

@@ -1,23 +1,25 @@
 r"""The closest points of two convex hulls in any dimension, with a proven error bound.
 
-Half-spaces are convex. If one hull lies in a half-space, the other in another one, and the two boundaries have a common
-perpendicular, then no two points of the hulls are closer than the boundaries are along it: that is the certificate. It
-is computed along the geodesic L through the current points a and b. With k the Klein coordinates about a and u the unit
-velocity of L there, the rows of the first hull lie behind the hyperplane that crosses L at
+Half-spaces are convex. If each hull lies in a half-space and the boundaries of the two half-spaces have a common
+perpendicular, then the distance between the hulls is at least the distance between the boundaries along that
+perpendicular. This is the certificate. It is computed along the geodesic L through the current points a and b. Let k be
+the Klein coordinates about a and let u be the unit velocity of L at a. Then all rows of the first hull lie behind the
+hyperplane that is perpendicular to L at the distance
 
 .. math:: \delta_a = \operatorname{artanh} \max_i \langle k_i, u \rangle
 
-beyond a, the others likewise, and the distance of the hulls is at least :math:`d(a, b) - \delta_a - \delta_b`; one pass
-over the rows. If both δ vanish, a and b are the closest points.
+beyond a. The same is true of the second hull at b, so the distance between the hulls is at least
+:math:`d(a, b) - \delta_a - \delta_b`. Computing this bound takes one pass over the rows. If both δ are zero, a and b
+are the closest points.
 
-The points move by Newton's method on a few working rows, to which each pass adds the rows farthest beyond a and b.
-About a and b hulls are Euclidean hulls of Klein points, and to second order in the displacements (η along L, τ
-across; those at b carried to a along L) the distance is a convex quadratic function,
+The points move by Newton's method on a few working rows, to which each pass adds the rows farthest beyond a and b. In
+Klein coordinates about a and b the hulls are Euclidean hulls. To second order in the displacements (η along L and τ
+orthogonal to L, with the displacements at b transported to a along L) the distance is a convex quadratic function,
 
 .. math:: \tanh d \cdot \Delta = \tfrac12 (\eta_b - \eta_a + \tanh d)^2 + \tfrac12 \|\tau_a\|^2 + \tfrac12 \|\tau_b\|^2
           - \frac{\langle \tau_a, \tau_b \rangle}{\cosh d} + \text{const}
 
-the quadratic approximation of ``cosh d`` divided by ``cosh d``, which stays smooth if the hulls meet.
+which is the quadratic approximation of ``cosh d``, divided by ``cosh d``. It is smooth even if the hulls intersect.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -37,12 +39,14 @@ from hyplearn.types import Array, Points
 
 HalfSpace: TypeAlias = tuple[Array, Array]
 Status: TypeAlias = Literal["optimal", "intersect", "max_iter"]
-# Distance (for c = 1) to use for a row whose height rounds to 1. It is larger than any distance in float64.
+# Distance (for c = 1) used for a row whose height, a hyperbolic tangent, rounds to 1. It is larger than any distance
+# between points in float64.
 FARTHEST = 80.0
-# If the gap of the midpoint is smaller than this, all points are first translated so that the midpoint is the origin,
-# where floats are dense.
+# Gap of the midpoint between the two sets below which all points are first translated. The translation moves the
+# midpoint to the origin, where floats are dense.
 NEAR_THE_RIM = 0.1
-# Maximum number of Newton steps on one set of working rows, and minimum step length of the line search.
+# NEWTON_STEPS is the maximum number of Newton steps on one set of working rows. SMALLEST_STEP is the minimum step
+# length of the line search.
 NEWTON_STEPS = 30
 SMALLEST_STEP = 1e-8
 
@@ -54,22 +58,23 @@ class ClosestPoints:
     Attributes
     ----------
     a, b : ndarray of shape (d,)
-        The points of the ball; equal up to rounding if the hulls intersect.
+        The closest points. If the hulls intersect, a and b are equal up to rounding.
     support_a, support_b : ndarray of int
-        Rows that a and b are combinations of.
+        Indices of the rows of ``X_a`` and ``X_b`` of which a and b are combinations.
     weights_a, weights_b : ndarray
-        Their weights, positive and of sum 1: a is the sum of ``weights_a`` times the hyperboloid coordinates of
-        ``X_a[support_a]``, scaled back onto the hyperboloid.
+        Weights of these rows, which are positive and sum to 1. Point a is the sum of ``weights_a`` times the
+        hyperboloid coordinates of ``X_a[support_a]``, scaled back onto the hyperboloid; b is defined likewise.
     distance : float
-        Hyperbolic distance between a and b, at least that of the hulls.
+        Hyperbolic distance between a and b, an upper bound on the distance between the hulls.
     lower_bound : float
-        At most the distance of the hulls, up to rounding: the distance of the two half-spaces; 0 without them.
+        Lower bound on the distance between the hulls, valid up to rounding. It is the distance between the two
+        half-spaces, or 0 if no half-spaces were found.
     half_space_a, half_space_b : tuple (w, p) or None
-        Hyperplanes H(w, p) with ``signed_distance(X_a, *half_space_a) <= 0`` for all rows, and likewise for b. Each
-        w points to the other hull along the geodesic between the two p, their common perpendicular.
+        Hyperplanes H(w, p) with ``signed_distance(X_a, *half_space_a) <= 0`` for all rows, and likewise for b. Each w
+        points to the other hull along the geodesic between the two points p, which is the common perpendicular.
     status : str
-        "optimal": the gap is as small as asked for. "intersect": a and b are one point up to rounding, which both
-        hulls hold. "max_iter": neither; the bounds hold nevertheless.
+        "optimal" if the gap is within the tolerance, "intersect" if a and b are equal up to rounding, so that the hulls
+        have a common point, and "max_iter" otherwise. The bounds are valid in all three cases.
     n_iter : int
         Number of passes over all rows.
     """
@@ -101,16 +106,16 @@ def closest_points(
     Parameters
     ----------
     X_a, X_b : array-like of shape (n, d)
-        Points whose hulls are meant, in any dimension, float32 or float64.
+        Points of the ball, as float32 or float64, in any dimension.
     c : float
         Absolute curvature.
     tol : float
-        Largest gap between the distance and its lower bound, relative to the distance where that is above 1. A gap
-        below the spacing of float64 points around a and b, ``8 eps / (1 - c‖a‖²)`` each, is always small enough.
+        Largest gap between the distance and its lower bound, relative to the distance if that is above 1. A gap below
+        the spacing of float64 points around a and b, which is ``8 eps / (1 - c‖a‖²)`` for a, is always accepted.
     max_iter : int
-        Largest number of passes over all rows.
+        Maximum number of passes over all rows.
     threads : int
-        With two of them the passes over X_a and over X_b are made side by side.
+        Number of threads. With two or more, the passes over X_a and X_b run in parallel.
 
     Returns
     -------
@@ -118,9 +123,10 @@ def closest_points(
 
     Notes
     -----
-    Two sets close to one another near the rim are moved to the origin first and lose no digits; a and b themselves are
-    rounded to the spacing of floats. Hulls nearer than about 1e-8 to each other may end with "max_iter" and a gap of
-    some 1e-9, as the direction between two close points loses digits; below 1e-12 they count as intersecting.
+    If both sets lie near the same part of the rim, they are first translated to the origin so that no digits are lost;
+    only a and b themselves are rounded to the spacing of floats. If the distance between the hulls is below about 1e-8,
+    the status may be "max_iter" with a gap of about 1e-9, because the direction between two close points loses digits.
+    Hulls with a distance below 1e-12 are considered to intersect.
 
     Examples
     --------
@@ -136,7 +142,7 @@ def closest_points(
         raise ValueError(f"tol must be a positive number; got {tol}.\nPass the largest acceptable gap, such as 1e-9.")
     if max_iter < 1:
         raise ValueError(
-            f"max_iter must be at least 1; got {max_iter}.\nPass the largest number of passes over all rows."
+            f"max_iter must be at least 1; got {max_iter}.\nPass the maximum number of passes over all rows."
         )
     middle = midpoint(central_row(X_a, c), central_row(X_b, c), c=c)
     near_the_rim = gap(middle, c=c) < NEAR_THE_RIM
@@ -173,7 +179,7 @@ def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPool
             break
         at_rest = np.array_equal(start, (A.point, B.point))
         if at_rest and goal == 0.0:
-            # No step brings the points closer: only rounding errors are left.
+            # No step brings the points closer, so only rounding errors are left.
             status = "intersect" if apart <= max(tol * np.sqrt(A.c), spacing) else "max_iter"
             break
         goal = 0.0 if at_rest and goal < np.inf else 0.1 * (delta_a + delta_b)
@@ -192,7 +198,7 @@ def _apart(A: "_Hull", B: "_Hull") -> float:
 
 
 def _move_back(pair: ClosestPoints, X_a: Array, X_b: Array, middle: Array, c: float) -> ClosestPoints:
-    """Convert a result for points translated by -middle to a result for the original points."""
+    """Convert the result for points translated by ``-middle`` to the result for the original points."""
     a, b = translate(pair.a, middle, c=c), translate(pair.b, middle, c=c)
     apart = pair.distance
     if len(pair.support_a) == len(pair.support_b) == 1:
@@ -267,12 +273,12 @@ class _Hull:
         return _unit(log_map(other, self.point, c=self.c))
 
     def half_space(self, u: Array, delta: float) -> HalfSpace:
-        """Half-space whose boundary is perpendicular to u, at distance ``delta`` (c = 1) beyond the current point."""
+        """Half-space with boundary perpendicular to u at distance ``delta`` (for c = 1) beyond the current point."""
         p = ray(u, self.point, delta / np.sqrt(self.c), c=self.c)
         return _unit(transport(u, self.point, p, c=self.c)), p
 
     def add_rows_beyond(self, u: Array) -> float:
-        """Add the rows that lie farthest beyond the current point along u; return the largest distance (for c = 1)."""
+        """Add the rows farthest beyond the current point along u; return the largest distance beyond it (for c = 1)."""
         heights = np.empty(len(self.X))
         _heights(self.X, unrolled(self.point), u, self.gaps, self.gap, self.c, heights)
         highest = heights.max()
@@ -288,7 +294,7 @@ class _Hull:
 
 
 def _beyond(height: float) -> float:
-    """Distance (for c = 1) by which a row with the given height lies beyond a point; 0 for a negative height."""
+    """Distance (for c = 1) by which a row of the given height lies beyond a point, or 0 if the height is negative."""
     return FARTHEST if height > 1 - 16 * EPS else float(np.arctanh(max(height, 0.0)))
 
 

@@ -2,9 +2,9 @@
 
 A hull is computed by a sequence of such tests (predicates), and a single error makes it wrong. Each predicate is the
 sign of a polynomial in the coordinates. The polynomial is computed in float64 with a bound on its rounding error. If
-the bound leaves the sign open, it is computed again without rounding, as an "expansion", a sum of floats that do not
-overlap (Shewchuk, 1997). Points are pairs of float64. The result is exact unless products underflow; they do not if all
-coordinates and differences are 0 or at least 1e-60.
+the sign is uncertain, the polynomial is computed again without rounding, as an "expansion", which is a sum of floats
+that do not overlap (Shewchuk, 1997). Points are pairs of float64. The result is exact unless products underflow, which
+cannot happen if the absolute values of all coordinates and differences are 0 or at least 1e-60.
 """
 
 import math
@@ -14,16 +14,16 @@ from numba import njit
 
 from hyplearn.numerics import coordinate, fma
 
-# Bound on the relative rounding error of a term of a predicate: 16 half units in the last place. Each term is a product
-# of at most eight rounded factors and two sums.
+# Bound on the relative rounding error of each term of a predicate: 16 half units in the last place, because a term is a
+# product of at most eight rounded factors and two sums.
 ERROR = 8 * np.finfo(float).eps
-# If the terms of a predicate are smaller than this, they may have underflowed, and the error bound is not valid.
+# Size of the terms of a predicate below which they may have underflowed, so that the error bound is not valid.
 SMALLEST_SAFE_SIZE = 1e-250
 
 
 @njit(cache=True, error_model="numpy")
 def klein(X, i, p, gap_p, gaps, c):  # type: ignore[no-untyped-def]
-    """Klein coordinates about p of row i of X; ``gap_p`` is the gap of p."""
+    """Compute the Klein coordinates of row i of X about p; ``gap_p`` is the gap of p."""
     s0, s1 = coordinate(X, i, 0, 2) - p[0], coordinate(X, i, 1, 2) - p[1]
     bend = c * (s0 * s0 + s1 * s1)
     factor = 2.0 / (gap_p * gaps[i] + 2.0 * bend)
@@ -32,7 +32,7 @@ def klein(X, i, p, gap_p, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _farthest(X, A):  # type: ignore[no-untyped-def]
-    """First row at the largest Euclidean distance from A; this row is a vertex of the hull."""
+    """Find the first row at the largest Euclidean distance from A; this row is a vertex of the hull."""
     best = 0
     for i in range(1, X.shape[0]):
         if farther(A, point(X, i), point(X, best)) > 0.0:
@@ -145,7 +145,7 @@ def split(X, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _right_of(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
-    """Rows to the right of the geodesic from row P to row Q, in the given order."""
+    """Select the rows to the right of the geodesic from row P to row Q, keeping their order."""
     A, B = point(X, P), point(X, Q)
     right = np.empty(rows.size, dtype=np.bool_)
     for k in range(rows.size):
@@ -155,7 +155,7 @@ def _right_of(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _highest(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
-    """The row with the largest height over the edge from P to Q; ties go to the row nearest to Q."""
+    """Find the row with the largest height above the edge from P to Q; among equal heights, the row nearest to Q."""
     A, B = point(X, P), point(X, Q)
     best, best_height, best_bound = rows[0], -1.0, 0.0
     for row in rows:
@@ -181,7 +181,7 @@ def point(X, i):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def turn(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
-    """Sign of ``det[z_A(B), z_A(C)]``: 1 for a left turn, -1 for a right turn, 0 if A, B, C lie on one geodesic."""
+    """Sign of ``det[z_A(B), z_A(C)]``: 1 for a left turn, -1 for a right turn, 0 if A, B and C lie on a geodesic."""
     value, bound = turn_and_bound(A, B, C, gap_a, c)
     if abs(value) > bound:
         return np.sign(value)
@@ -190,9 +190,9 @@ def turn(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def turn_and_bound(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
-    """Value of ``g_A s×t - c‖s‖² A×t + c‖t‖² A×s`` for s = B - A and t = C - A, and a bound on its rounding error.
+    """Compute ``g_A s×t - c‖s‖² A×t + c‖t‖² A×s`` for s = B - A and t = C - A, and a bound on its rounding error.
 
-    The value is ``det[z_A(B), z_A(C)] g_A g_B g_C / 4``; the bound is infinite if terms may have underflowed.
+    The value equals ``det[z_A(B), z_A(C)] g_A g_B g_C / 4``. The bound is infinite if terms may have underflowed.
     """
     s0, s1, t0, t1 = B[0] - A[0], B[1] - A[1], C[0] - A[0], C[1] - A[1]
     bend_s, bend_t = c * (s0 * s0 + s1 * s1), c * (t0 * t0 + t1 * t1)
@@ -207,7 +207,7 @@ def turn_and_bound(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def farther(A, B, C):  # type: ignore[no-untyped-def]
-    """Sign of ``‖B - A‖² - ‖C - A‖²``: 1 if B is farther from A than C is, in Euclidean distance."""
+    """Return the sign of ``‖B - A‖² - ‖C - A‖²``, which is 1 if B is farther from A than C is."""
     s0, s1, t0, t1 = B[0] - A[0], B[1] - A[1], C[0] - A[0], C[1] - A[1]
     square_s, square_t = s0 * s0 + s1 * s1, t0 * t0 + t1 * t1
     if abs(square_s - square_t) > ERROR * (square_s + square_t) > SMALLEST_SAFE_SIZE:
@@ -217,9 +217,10 @@ def farther(A, B, C):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def higher(P, Q, X, Y, c):  # type: ignore[no-untyped-def]
-    """Compare the heights of X and Y to the right of the geodesic PQ in Klein coordinates: 1 if X is higher.
+    """Compare the heights of X and Y above the geodesic PQ in Klein coordinates; return 1 if X is higher.
 
-    The height of X is ``-det(P, Q, X) / (1 + c‖X‖²)`` up to a factor that X and Y share; always exact.
+    The height of X, positive to the right of PQ, is ``-det(P, Q, X) / (1 + c‖X‖²)`` up to a factor that is the same for
+    X and Y. The comparison is always exact.
     """
     over_x, over_y = _exact_turn(P, Q, X, c), _exact_turn(P, Q, Y, c)
     return _sign(_plus(_times(over_y, _one_plus(c, X)), -_times(over_x, _one_plus(c, Y))))
@@ -227,7 +228,7 @@ def higher(P, Q, X, Y, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _exact_turn(A, B, C, c):  # type: ignore[no-untyped-def]
-    """Exact value of :func:`turn_and_bound`, computed as the determinant of the rows ``(1 + c‖x‖², x)``."""
+    """Compute the exact value of :func:`turn_and_bound`, as the determinant of the rows ``(1 + c‖x‖², x)``."""
     total = np.empty(0)
     for P, Q, R in ((A, B, C), (B, C, A), (C, A, B)):
         total = _plus(total, _times(_one_plus(c, P), _cross(Q, R)))
@@ -236,40 +237,40 @@ def _exact_turn(A, B, C, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _cross(Q, R):  # type: ignore[no-untyped-def]
-    """Expansion of the cross product ``Q×R``."""
+    """Compute the cross product ``Q×R`` as an expansion."""
     return _plus(_product(Q[0], R[1]), -_product(Q[1], R[0]))
 
 
 @njit(cache=True, error_model="numpy")
 def _one_plus(c, P):  # type: ignore[no-untyped-def]
-    """Expansion of ``1 + c‖P‖²``."""
+    """Compute ``1 + c‖P‖²`` as an expansion."""
     return _plus(np.ones(1), _times(np.array([c]), _plus(_product(P[0], P[0]), _product(P[1], P[1]))))
 
 
 @njit(cache=True, error_model="numpy")
 def _square(A, B):  # type: ignore[no-untyped-def]
-    """Expansion of ``‖B - A‖²``."""
+    """Compute ``‖B - A‖²`` as an expansion."""
     s0, s1 = _difference(B[0], A[0]), _difference(B[1], A[1])
     return _plus(_times(s0, s0), _times(s1, s1))
 
 
 @njit(cache=True, error_model="numpy")
 def _difference(a, b):  # type: ignore[no-untyped-def]
-    """Expansion of ``a - b``."""
+    """Compute ``a - b`` as an expansion."""
     out = np.empty(2)
     return out[: _grow(out, _grow(out, 0, -b), a)]
 
 
 @njit(cache=True, error_model="numpy")
 def _product(a, b):  # type: ignore[no-untyped-def]
-    """Expansion of ``a b``."""
+    """Compute ``a b`` as an expansion."""
     out = np.empty(2)
     return out[: _grow(out, _grow(out, 0, fma(a, b, -(a * b))), a * b)]
 
 
 @njit(cache=True, error_model="numpy")
 def _plus(e, f):  # type: ignore[no-untyped-def]
-    """Sum of two expansions."""
+    """Add two expansions."""
     out = np.empty(e.size + f.size)
     out[: e.size] = e
     size = e.size
@@ -280,7 +281,7 @@ def _plus(e, f):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _times(e, f):  # type: ignore[no-untyped-def]
-    """Product of two expansions."""
+    """Multiply two expansions."""
     out = np.empty(2 * e.size * f.size)
     size = 0
     for j in range(e.size):
@@ -310,5 +311,5 @@ def _grow(out, size, a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _sign(e):  # type: ignore[no-untyped-def]
-    """Sign of an expansion: the sign of its largest float, which exceeds the sum of the others."""
+    """Return the sign of an expansion, which is the sign of its last float: it exceeds the sum of all others."""
     return np.sign(e[e.size - 1]) if e.size else 0.0

@@ -1,11 +1,13 @@
 """Convex hulls: the paper's Graham scan and Quickhull in the disk, Qhull in few dimensions, and closest vertices.
 
-A set is convex if it holds the geodesic between any two of its points; the hull is the least convex set around given
-points. In the disk every decision is exact (:mod:`hyplearn.geometry.disk_hull`): no vertex is lost or made up.
+A set is convex if it contains the geodesic between any two of its points. The convex hull of some points is the
+smallest convex set that contains them. In the disk all comparisons are exact (:mod:`hyplearn.geometry.disk_hull`), so
+that exactly the vertices are found.
 
 A Euclidean disk about a point m of the ball is strictly convex (its rim has geodesic curvature
-``(1 + c r² - c‖m‖²) / 2r > 0``), so the row at the largest Euclidean distance from any point is a vertex: there both
-algorithms start. The paper starts at the lowest row, or at the left- and rightmost, which need not be vertices.
+``(1 + c r² - c‖m‖²) / 2r > 0``), so the row at the largest Euclidean distance from any given point is a vertex. Both
+algorithms start at such a row. The paper starts at the lowest row, or at the leftmost and rightmost rows, which need
+not be vertices.
 """
 
 import math
@@ -28,11 +30,12 @@ SAMPLE = 128
 # Number of sectors around the centre. The farthest rows of all sectors form a polygon, and rows inside it are
 # discarded.
 SECTORS = 64
-# Depth inside the polygon, relative to r², from which a row needs no exact arithmetic. Klein coordinates of size r have
-# an error of 20 half units in the last place of r, and products of two differences have an error of 160 half units in
-# the last place of r². The depth is five times the latter error.
+# Depth inside the polygon, relative to r², above which a row is discarded without exact arithmetic. Klein coordinates
+# of size r have an error of 20 half units in the last place of r, so products of two differences have an error of 160
+# half units in the last place of r². The depth is five times the error of the products.
 CLEARLY_INSIDE = 1e-13
-# Singular values below this fraction of the largest one are treated as 0: the points then span fewer dimensions.
+# Singular values below this fraction of the largest one are treated as 0, so that the hull is computed in fewer
+# dimensions.
 FLAT = 1e-12
 MAX_HULL_DIMENSION = 5
 
@@ -40,20 +43,22 @@ MAX_HULL_DIMENSION = 5
 def graham_scan(X: Points, *, c: float = 1.0) -> Array:
     """Find the vertices of the convex hull of points in the disk with the Poincaré Graham scan.
 
-    All rows are sorted by the angle of ``log_A(x)`` at a vertex A. A walk through them drops each row S₋₁ at which it
-    does not turn to the left: where ``det[z(S₋₁), z(x)] ≤ 0``, seen from the row before. Both decisions are exact.
+    The rows are sorted by the angle of ``log_A(x)`` at a vertex A. Each row x is then pushed onto a stack of
+    candidates, after the top S₋₁ of the stack has been removed as long as there is no left turn at it, that is, as long
+    as ``det[z(S₋₁), z(x)] ≤ 0`` for z at the candidate below. Both the order and the turns are determined exactly.
 
     Parameters
     ----------
     X : array-like of shape (n, 2)
-        Points of the disk, float32 or float64, n ≥ 1.
+        Points of the disk, as float32 or float64, with n ≥ 1.
     c : float
         Absolute curvature.
 
     Returns
     -------
     ndarray of int
-        Rows that are vertices, of equal rows the first; counter-clockwise from the one farthest from the origin.
+        Indices of the vertices in counter-clockwise order, starting with the vertex farthest from the origin. Of
+        several equal rows, only the first is returned.
 
     Examples
     --------
@@ -67,10 +72,11 @@ def graham_scan(X: Points, *, c: float = 1.0) -> Array:
 def quickhull(X: Points, *, c: float = 1.0) -> Array:
     """Find the vertices of the convex hull of points in the disk with the Poincaré Quickhull.
 
-    The geodesic between two vertices splits the rows. On each side the row farthest from it in the Klein model is a
-    vertex; all rows in the triangle are dropped, and its two other edges are split in turn. Comparisons are exact.
+    The geodesic between two vertices splits the rows into two sides. On each side, the row farthest from the geodesic
+    in the Klein model is a vertex. All rows inside the triangle of these three vertices are dropped, and its two other
+    edges are treated in the same way. All comparisons are exact.
 
-    Parameters and result are those of :func:`graham_scan`, including the order.
+    The parameters and the result, including its order, are the same as those of :func:`graham_scan`.
 
     Examples
     --------
@@ -84,25 +90,27 @@ def quickhull(X: Points, *, c: float = 1.0) -> Array:
 def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
     r"""Find the vertices of the convex hull of points of the ball, in up to five dimensions.
 
-    On the line these are the two ends; in the disk they are those of :func:`quickhull`, in its order. From three
-    dimensions on Qhull finds them in Klein coordinates about a central row p,
+    In one dimension the vertices are the two ends, and in the disk they are found by :func:`quickhull`. In three or
+    more dimensions they are found by Qhull, in Klein coordinates about a central row p,
 
     .. math:: k = \frac{2 (g_p s - c \|s\|^2 p)}{g_p g_x + 2 c \|s\|^2}, \qquad s = x - p
 
-    where hulls are Euclidean. There a vertex less than about 1e-15 outside the hull of the others may be missed, as may
-    rows at a hyperbolic distance above 18 from p. Flat sets of points are treated in the dimension that they span.
+    in which hulls are Euclidean. Qhull may miss vertices that lie less than about 1e-15 outside the hull of the other
+    rows, and rows at a hyperbolic distance above 18 from p. Points that span fewer dimensions are first projected to
+    these dimensions.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Points of the ball, float32 or float64, n ≥ 1, d ≤ 5.
+        Points of the ball, as float32 or float64, with n ≥ 1 and d ≤ 5.
     c : float
         Absolute curvature.
 
     Returns
     -------
     ndarray of int
-        Rows that are vertices, of equal rows the first; in increasing order if they span three dimensions or more.
+        Indices of the vertices, in the order of :func:`quickhull` in the disk and in increasing order if the points
+        span three or more dimensions. Of several equal rows, only the first is returned.
 
     Examples
     --------
@@ -126,20 +134,20 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
 def closest_vertices(X_a: Points, X_b: Points, *, c: float = 1.0) -> tuple[int, int]:
     """Find the row of X_a and the row of X_b that are closest to each other in hyperbolic distance.
 
-    The paper takes the vertices of two hulls, and the midpoint of the pair as reference point; see
-    :func:`hull_midpoint`. For the closest points of the hulls themselves see :func:`hyplearn.geometry.closest_points`.
+    The paper applies this to the vertices of two hulls and uses the midpoint of the pair as reference point; see
+    :func:`hull_midpoint`. For the closest points of the hulls themselves, see :func:`hyplearn.geometry.closest_points`.
 
     Parameters
     ----------
     X_a, X_b : array-like of shape (n, d)
-        Points of the ball. All pairs are compared: pass vertices, not all points.
+        Points of the ball. As all pairs are compared, pass only the vertices of large sets.
     c : float
         Absolute curvature.
 
     Returns
     -------
     i, j : int
-        The first of the closest pairs ``X_a[i]``, ``X_b[j]``.
+        Row numbers of the closest pair ``X_a[i]`` and ``X_b[j]``, or of the first of several such pairs.
 
     Examples
     --------
@@ -155,7 +163,7 @@ def closest_vertices(X_a: Points, X_b: Points, *, c: float = 1.0) -> tuple[int, 
 
 
 def hull_midpoint(X_a: Points, X_b: Points, *, c: float = 1.0) -> Array:
-    """The paper's reference point: the midpoint of the closest vertices of the hulls of two classes.
+    """Compute the paper's reference point: the midpoint between the closest vertices of the hulls of two classes.
 
     Examples
     --------
@@ -170,12 +178,12 @@ def hull_midpoint(X_a: Points, X_b: Points, *, c: float = 1.0) -> Array:
 
 
 def _check_disk(X: Points, c: float) -> tuple[Array, Array, float]:
-    """Validate points of the disk and c; return the points, their gaps and c."""
+    """Validate c and points of the disk; return the points, their gaps and c."""
     X, gaps, c = check_points(X, "X", c)
     if X.shape[1] != 2:
         raise ValueError(
-            f"X must hold points of the disk, two coordinates each; got shape {X.shape}.\n"
-            f"Use hyplearn.geometry.hull.hull_vertices in up to {MAX_HULL_DIMENSION} dimensions."
+            f"X must contain points of the disk, that is, have two columns; got shape {X.shape}.\n"
+            f"Use hyplearn.geometry.hull.hull_vertices for points with up to {MAX_HULL_DIMENSION} coordinates."
         )
     return X, gaps, c
 
@@ -194,7 +202,7 @@ def central_row(X: Array, c: float) -> Array:
 
 
 def klein_about(X: Array, gaps: Array, p: Array, c: float, scale: float = 1.0) -> tuple[Array, Array]:
-    """Klein coordinates about p, multiplied by ``scale``, and the time coordinates on the hyperboloid about p."""
+    """Compute Klein coordinates about p, multiplied by ``scale``, and time coordinates on the hyperboloid about p."""
     s = X - p
     bend = c * np.sum(s**2, axis=1)
     gap_p = row_gaps(p[None], c)[0]
@@ -203,7 +211,7 @@ def klein_about(X: Array, gaps: Array, p: Array, c: float, scale: float = 1.0) -
 
 
 def _qhull(X: Array, gaps: Array, c: float) -> Array:
-    """Find vertices with Qhull, in increasing order; if the points span fewer dimensions, they are projected first."""
+    """Find the vertices with Qhull, in increasing order; points that span fewer dimensions are projected first."""
     p = central_row(X, c)
     K, _ = klein_about(X, gaps, p, c)
     _, sizes, axes = np.linalg.svd(np.linalg.qr(K, mode="r"))
@@ -213,14 +221,14 @@ def _qhull(X: Array, gaps: Array, c: float) -> Array:
     if rank < X.shape[1]:
         return hull_vertices(pull_inside(translate(X, -p, c=c) @ axes[:rank].T, c), c=c)
     vertices = ConvexHull(K).vertices
-    # If several rows are equal, Qhull returns any one of them; replace it with the first.
+    # If several rows are equal, Qhull returns any of them; replace the returned row with the first of them.
     alike = np.flatnonzero(np.isin(X[:, 0], X[vertices, 0]))
     _, first, inverse = np.unique(X[alike], axis=0, return_index=True, return_inverse=True)
     return np.sort(alike[first[inverse.ravel()[np.searchsorted(alike, vertices)]]])
 
 
 def _outer_rows(X: Array, gaps: Array, c: float) -> Array:
-    """Return the rows outside the polygon of a few extreme rows: all candidates (Akl and Toussaint, 1978)."""
+    """Return all rows that may be vertices: those not inside a polygon of extreme rows (Akl and Toussaint, 1978)."""
     if len(X) < FEWEST_TO_DISCARD:
         return np.arange(len(X))
     centre = central_row(X, c)
@@ -241,7 +249,8 @@ def _largest_norm(X, p, gap_p, gaps, c, extreme):  # type: ignore[no-untyped-def
     squares = np.full(SECTORS, -1.0)
     for i in range(X.shape[0]):
         k0, k1 = klein(X, i, p, gap_p, gaps, c)
-        # Position along the diamond |k0| + |k1| = 1, from 0 to 4. It increases with the angle and needs no arc tangent.
+        # Position of a row's direction along the diamond |k0| + |k1| = 1, from 0 to 4. It increases with the angle, but
+        # is computed without an arc tangent.
         along = 1.0 + k1 / max(abs(k0) + abs(k1), 1e-300)
         sector = int((along if k0 >= 0.0 else 4.0 - along) * (SECTORS / 4)) % SECTORS
         square = k0 * k0 + k1 * k1

@@ -1,4 +1,4 @@
-"""Geodesic hyperplanes H(w, p) = {x : ⟨log_p(x), w⟩ = 0}: sides, distances, projections and plotting."""
+"""Sides, distances, projections and plots of geodesic hyperplanes H(w, p) = {x : ⟨log_p(x), w⟩ = 0}."""
 
 import numpy as np
 
@@ -9,11 +9,13 @@ from hyplearn.types import Array, Points
 
 def _check_normal(w: Array) -> None:
     if not np.all(np.any(w != 0, axis=-1)):
-        raise ValueError("w must not be zero: a hyperplane needs a normal vector.\nPass a nonzero w.")
+        raise ValueError(
+            "w must be nonzero, because it is the normal vector of a hyperplane; got a zero vector.\nPass a nonzero w."
+        )
 
 
 def _height(x: Array, w: Array, p: Array, c: float) -> Array:
-    """``√c ⟨z, w⟩ / ‖w‖``, the hyperbolic sine of ``√c`` times the signed distance."""
+    """Compute ``√c ⟨z, w⟩ / ‖w‖``, which is the hyperbolic sine of ``√c`` times the signed distance."""
     _check_normal(w)
     normal = w / np.max(np.abs(w), axis=-1, keepdims=True)
     normal = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
@@ -42,7 +44,8 @@ def signed_distance(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array
 
     .. math:: d(x, H) = \tfrac{1}{\sqrt c} \operatorname{arsinh} \frac{\sqrt c \, \langle z, w \rangle}{\|w\|}
 
-    with the scaled tangent vector z of x at p; this is both closed forms of the paper, without their quotients.
+    where z is the scaled tangent vector of x at p. This is equal to both closed forms of the paper, but needs no
+    quotients.
 
     Examples
     --------
@@ -55,18 +58,18 @@ def signed_distance(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array
 
 @border("x", "w", "p", into_ball=True)
 def project_onto(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Point of the hyperplane H(w, p) nearest to x.
+    r"""Project x orthogonally onto the hyperplane H(w, p): return the nearest point of the hyperplane.
 
     .. math:: p \oplus \frac{z_\perp}{\sqrt{1 + c \|z\|^2} + \sqrt{1 + c \langle z, n \rangle^2}},
               \qquad z_\perp = z - \langle z, n \rangle n, \quad n = w / \|w\|
 
-    the orthogonal projection on the hyperboloid, seen from p.
+    This is the orthogonal projection on the hyperboloid, in coordinates about p.
     """
     height = _height(x, w, p, c)[..., None]
     normal = w / np.linalg.norm(w, axis=-1, keepdims=True)
     z = z_vector(x, p, c)
     flat = z - height / np.sqrt(c) * normal
-    # Compute c‖z‖² from the parts of z along and across the hyperplane: a sum of squares loses no digits.
+    # Compute c‖z‖² from the components of z along and across the hyperplane, because a sum of squares loses no digits.
     square = c * np.sum(flat**2, axis=-1, keepdims=True) + height**2
     # If x is far from p, rounding may place this point on the rim, so it is moved inside first.
     return mobius_add(p, project(flat / (np.sqrt(1 + square) + np.sqrt(1 + height**2)), c=c), c=c)
@@ -74,14 +77,14 @@ def project_onto(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
 
 @border("w", "p", "u", into_ball=True)
 def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int = 201, c: float = 1.0) -> Array:
-    r"""Points along the hyperplane H(w, p) from rim to rim, spaced evenly in a plot.
+    r"""Points along the hyperplane H(w, p) from rim to rim, for drawing it as a curve.
 
     Parameters
     ----------
     w, p : array-like of shape (d,)
         Normal vector and reference point of the hyperplane.
     u : array-like of shape (d,), optional
-        Direction of the walk through p; its component along w is ignored. Not needed in the disk.
+        Direction of the curve at p; its component along w is ignored. It is not needed in the disk.
     n_points : int
         Number of points.
     c : float
@@ -89,9 +92,9 @@ def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int =
 
     Notes
     -----
-    With e₊ and e₋ the two ends of the geodesic on the rim, the chord between them is its image in the Klein ball,
-    and ``k = (e₊ + e₋)/2 + cos θ (e₊ - e₋)/2`` is the ball's point ``k / (1 + sin θ ‖e₊ - e₋‖/2)`` (c = 1). The walk
-    stops a ten-thousandth short of the ends, inside the open ball.
+    Let e₊ and e₋ be the two ends of the geodesic on the rim. In the Klein ball, the geodesic is the chord between them.
+    Its point ``k = (e₊ + e₋)/2 + cos θ (e₊ - e₋)/2`` corresponds to ``k / (1 + sin θ ‖e₊ - e₋‖/2)`` in the Poincaré
+    ball (for c = 1). The angle θ runs from π - 0.0001 to 0.0001, so that all points lie inside the open ball.
 
     Examples
     --------
@@ -103,8 +106,8 @@ def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int =
     """
     if w.ndim != 1 or p.ndim != 1:
         raise ValueError(
-            f"w and p must describe one hyperplane; got shapes {w.shape} and {p.shape}.\n"
-            "Call this function once per hyperplane."
+            f"w and p must be vectors that describe one hyperplane; got shapes {w.shape} and {p.shape}.\n"
+            "Pass arrays of shape (d,), and call hyperplane_points once per hyperplane."
         )
     direction = _within(w, u)
     gap_p = gap(p, c=c)
@@ -126,10 +129,14 @@ def _within(w: Array, u: Array | None) -> Array:
     if u is None:
         if w.size != 2:
             raise ValueError(
-                f"In dimension {w.size} a hyperplane is not a curve.\nPass u, a direction along the hyperplane."
+                f"u is required in dimension {w.size}, where a hyperplane is not a curve; got u=None.\n"
+                "Pass a direction along the hyperplane as u."
             )
         return np.array([normal[1], -normal[0]])
     flat = u - (u @ normal) * normal
     if not np.any(flat):
-        raise ValueError("u must not be parallel to w: it is a direction along the hyperplane.")
+        raise ValueError(
+            "u must not be parallel to w, because u is a direction along the hyperplane and w is its normal vector.\n"
+            "Pass a u that has a component orthogonal to w."
+        )
     return flat / np.linalg.norm(flat)

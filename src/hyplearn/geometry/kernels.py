@@ -1,10 +1,12 @@
 """Compiled loops over the rows of an array of points, with compensated sums of squares.
 
-Near the rim ``1 - c‖x‖²`` is the small difference of two large numbers: from a plain dot product a gap of 1e-8 has only
-8 correct digits, and so has every distance, logarithm and feature. Here squares and sums are computed with their
-rounding errors (the "Dot2" of Ogita, Rump and Oishi, 2005), as if in twice the precision.
+Near the rim ``1 - c‖x‖²`` is the small difference of two nearly equal numbers. A gap of 1e-8 that is computed from a
+plain dot product has only 8 correct digits, and so has every distance, logarithm and feature computed from it. Here the
+rounding errors of squares and sums are computed as well (the algorithm "Dot2" of Ogita, Rump and Oishi, 2005), so that
+the result is as accurate as if computed in twice the precision.
 
-Sums run in four lanes: additions then need not wait for one another, and rounding errors stay four times smaller.
+Each sum is split into four partial sums. Their additions do not wait for one another, and rounding errors are four
+times smaller.
 """
 
 import math
@@ -16,9 +18,11 @@ from numba import njit
 from hyplearn.numerics import coordinate, fma, log1p
 from hyplearn.types import Array
 
-# Squared norms below this value may have lost digits to underflow; the norm is then recomputed from scaled elements.
+# Squared norms below this value may have lost digits to underflow. In that case the norm is recomputed from scaled
+# elements.
 SMALLEST_SAFE_SQUARE = 1e-280
-# Small number added to numerators and denominators, so that 0/0 evaluates to its limit; other quotients do not change.
+# Small number added to numerators and denominators, so that quotients 0/0 evaluate to their limits. Other quotients do
+# not change.
 TINY = 1e-300
 # CHUNK_NUMBERS is the number of elements per chunk, chosen so that a chunk fits into the cache. FEWEST_ROWS is the
 # minimum number of rows per chunk, which limits the number of calls from Python.
@@ -57,14 +61,14 @@ def add_up(t0, t1, t2, t3, error):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def gap_from(total, error, c):  # type: ignore[no-untyped-def]
-    """``1 - c (total + error)``, accurate to the last digit."""
+    """Compute ``1 - c (total + error)``, accurate to the last digit."""
     scaled = c * total
     return (1.0 - scaled) - (fma(c, total, -scaled) + c * error)
 
 
 @njit(cache=True, error_model="numpy")
 def gap_of(X, i, p, c):  # type: ignore[no-untyped-def]
-    """``1 - c‖x‖²`` of row i of X, accurate to the last digit; p is used only for the number of columns."""
+    """Compute ``1 - c‖x‖²`` for row i of X, accurate to the last digit; only the length of p is used."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     e0, e1, e2, e3 = 0.0, 0.0, 0.0, 0.0
     d = len(p)
@@ -83,7 +87,7 @@ def gap_of(X, i, p, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def shrink(u2):  # type: ignore[no-untyped-def]
-    """``ρ / sinh ρ``, given ``u2 = sinh²(ρ/2)``; the result is 1 at ρ = 0.
+    """Compute ``ρ / sinh ρ`` from ``u2 = sinh²(ρ/2)``; the result is 1 at ρ = 0.
 
     With ``t = 2 u2 = cosh ρ - 1`` and ``sinh ρ = √(t (t + 2))``, ρ is ``log(1 + t + sinh ρ)``.
     """
@@ -100,7 +104,7 @@ def unrolled(p: Array) -> Array | tuple[float, ...]:
 def column_chunks(X: Array) -> Iterator[tuple[slice, Array]]:
     """Yield slices of rows, each with the coordinates of its rows as contiguous float64 columns.
 
-    Kernels on columns are compiled once, whatever the dtype, the layout and the dimension of X.
+    Kernels that take columns are compiled only once, because the dtype, layout and dimension of X do not matter.
     """
     for part in chunk_slices(X):
         yield part, X[part].T.astype(np.float64, order="C")
@@ -113,7 +117,7 @@ def chunk_slices(X: Array, numbers: int = CHUNK_NUMBERS) -> Iterator[slice]:
 
 
 def row_gaps(X: Array, c: float) -> Array:
-    """``1 - c‖x‖²`` of every row of X."""
+    """Compute the gap ``1 - c‖x‖²`` of every row of X."""
     gaps = np.empty(len(X))
     for part, columns in column_chunks(X):
         _gaps(columns, c, gaps[part], np.empty((3, columns.shape[1])))
@@ -122,7 +126,7 @@ def row_gaps(X: Array, c: float) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _gaps(columns, c, totals, buffers):  # type: ignore[no-untyped-def]
-    """Write the gaps to ``totals``; columns are summed in groups, to keep rounding errors small."""
+    """Write the gap of every point to ``totals``; columns are summed in groups to keep rounding errors small."""
     errors, own_totals, own_errors = buffers[0], buffers[1], buffers[2]
     for i in range(totals.size):
         totals[i], errors[i] = 0.0, 0.0
@@ -141,10 +145,11 @@ def _gaps(columns, c, totals, buffers):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_coefficients(gaps, gap_p, c, z, along, base):  # type: ignore[no-untyped-def]
-    """Write the two coefficients of each row to ``along`` and ``base``; on entry ``base`` contains ‖x - p‖².
+    """Write the coefficients of ``along (x - p) + base p`` for each row x; on entry, ``base`` contains ‖x - p‖².
 
-    With ``b = c‖x - p‖² / g_p``, frame coordinates have ``along = ρ / h``, where ``h = √(b (b + g_x))`` is half of
-    ``g_x sinh ρ``. The limit at p is ``2 / g_x``, which is ``along`` for z everywhere.
+    If ``z`` is true, the sum is the z-vector of x at p, and ``along = 2 / g_x``. Otherwise the sum gives the frame
+    coordinates of x, and ``along = ρ / h``, where ``h = √(b (b + g_x))`` is half of ``g_x sinh ρ`` and
+    ``b = c‖x - p‖² / g_p``. As x approaches p, ``ρ / h`` approaches ``2 / g_x``.
     """
     bending = c / gap_p
     if z:
@@ -164,7 +169,7 @@ def fill_coefficients(gaps, gap_p, c, z, along, base):  # type: ignore[no-untype
 # version loaded from numba's cache would be half as fast, and the last bits of their results would differ.
 @njit(inline="always", error_model="numpy")
 def squared_distance(X, i, p):  # type: ignore[no-untyped-def]
-    """``‖x - p‖²`` of row i of X."""
+    """Compute ``‖x - p‖²`` for row i of X."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     d = len(p)
     whole = d - d % 4
@@ -180,7 +185,7 @@ def squared_distance(X, i, p):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def norm_of_difference(X, i, y):  # type: ignore[no-untyped-def]
-    """``‖x - y‖`` for row i of X and the point y, without underflow or overflow."""
+    """Compute ``‖x - y‖`` for row i of X and the point y, without underflow or overflow."""
     square = squared_distance(X, i, y)
     if SMALLEST_SAFE_SQUARE < square < np.inf:
         return math.sqrt(square)
@@ -189,7 +194,7 @@ def norm_of_difference(X, i, y):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _scaled_norm(s):  # type: ignore[no-untyped-def]
-    """``‖s‖``, computed as ``m ‖s / m‖``, where m is the largest absolute value of an element."""
+    """Compute ``‖s‖`` as ``m ‖s / m‖``, where m is the largest absolute value of an element."""
     largest = np.max(np.abs(s))
     if largest == 0.0 or largest == np.inf:
         return largest
@@ -200,7 +205,7 @@ def _scaled_norm(s):  # type: ignore[no-untyped-def]
 
 
 def norms(X: Array) -> Array:
-    """``‖x‖`` of every row of X, without underflow or overflow."""
+    """Compute ``‖x‖`` for every row of X, without underflow or overflow."""
     with np.errstate(over="ignore"):
         squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     unsafe = np.flatnonzero(~((squares > SMALLEST_SAFE_SQUARE) & (squares < np.inf)))
@@ -215,10 +220,10 @@ def norms(X: Array) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def half_sinh_pairs(X, columns, gap_x, gap_y, c, out):  # type: ignore[no-untyped-def]
-    """``sinh(√c d(x, y) / 2)`` for every row x of X and every point y; ``columns`` contains the coordinates of y.
+    """Compute ``sinh(√c d(x, y) / 2)`` for every row x of X and every point y, a column of ``columns``.
 
-    The result is symmetric bit for bit. Inner loops run over points y, so that the compiler can vectorise them, in
-    blocks that stay in the cache. Summing four coordinates at a time keeps rounding errors small.
+    The result is exactly symmetric in x and y. The inner loops run over points y, so that the compiler can vectorise
+    them, in blocks that fit into the cache. Adding four coordinates at a time keeps rounding errors small.
     """
     d, root = X.shape[1], math.sqrt(c)
     whole = d - d % 4
@@ -257,12 +262,12 @@ def _rescale(x, columns, lengths):  # type: ignore[no-untyped-def]
 
 
 def squared_distances(X: Array, p: Array) -> Array:
-    """``‖x - p‖²`` of every row of X."""
+    """Compute ``‖x - p‖²`` for every row of X."""
     return distance_sums(X, p)[0]
 
 
 def distance_sums(X: Array, p: Array, w: Array | None = None) -> tuple[Array, Array]:
-    """``‖x - p‖²`` and ``⟨x - p, w⟩`` of every row x of X; the products are 0 if w is None.
+    """Compute ``‖x - p‖²`` and ``⟨x - p, w⟩`` for every row x of X; the products are 0 if w is None.
 
     BLAS is not used, because its results may depend on the number of threads.
     """
@@ -270,9 +275,9 @@ def distance_sums(X: Array, p: Array, w: Array | None = None) -> tuple[Array, Ar
     few = X.shape[1] <= FEW_COLUMNS
     buffer = np.empty(max(2 * X.shape[1], min(X.size, DIFFERENCE_NUMBERS + FEWEST_ROWS * X.shape[1])))
     for part in chunk_slices(X, DIFFERENCE_NUMBERS):
-        # With few coordinates, sum column by column; with many, sum along rows, which einsum does with small rounding
-        # errors. A single row is duplicated, because einsum adds the elements of one column in a different order than
-        # those of several columns.
+        # If there are few coordinates, sum column by column. If there are many, sum along rows, which einsum does with
+        # small rounding errors. A single row is duplicated, because einsum adds the elements of one column in a
+        # different order than those of several columns.
         rows = X[part] if len(X[part]) > 1 else np.repeat(X[part], 2, axis=0)
         s = buffer[: rows.size].reshape(rows.shape[::-1] if few else rows.shape)
         np.subtract(rows.T if few else rows, p[:, None] if few else p, out=s)
@@ -284,7 +289,7 @@ def distance_sums(X: Array, p: Array, w: Array | None = None) -> tuple[Array, Ar
 
 @njit(cache=True, error_model="numpy", fastmath={"reassoc"})
 def dot(x, y):  # type: ignore[no-untyped-def]
-    """``⟨x, y⟩``; the compiler may reorder the sum to use vector instructions."""
+    """Compute ``⟨x, y⟩``; the compiler may reorder the sum to use vector instructions."""
     total = 0.0
     for j in range(len(x)):
         total += x[j] * y[j]
@@ -294,7 +299,7 @@ def dot(x, y):  # type: ignore[no-untyped-def]
 # This function is inlined by numba, for the same reason as squared_distance.
 @njit(inline="always", error_model="numpy")
 def row_dot(X, i, w, p):  # type: ignore[no-untyped-def]
-    """``⟨x - p, w⟩`` of row i of X; subtracting p first avoids cancellation if x is close to p."""
+    """Compute ``⟨x - p, w⟩`` for row i of X; subtracting p first avoids cancellation if x is close to p."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     d = len(p)
     whole = d - d % 4
@@ -309,19 +314,19 @@ def row_dot(X, i, w, p):  # type: ignore[no-untyped-def]
 
 
 def centred_dot(X: Array, w: Array, p: Array) -> Array:
-    """``⟨x - p, w⟩`` of every row of X."""
+    """Compute ``⟨x - p, w⟩`` for every row of X."""
     return centred_dot_at(X, np.arange(len(X)), w, p)
 
 
 def centred_sum(X: Array, q: Array, p: Array) -> Array:
-    """``Σ q_i (x_i - p)`` over the rows of X."""
+    """Compute ``Σ q_i (x_i - p)`` over all rows of X."""
     return centred_sum_at(X, np.arange(len(X)), q, p)
 
 
-# Four rows are processed together: their sums do not depend on each other, and w, p and the result are loaded once.
+# Four rows are processed together, because their sums are independent, and w, p and the result are loaded only once.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def centred_dot_at(X, index, w, p):  # type: ignore[no-untyped-def]
-    """``⟨x_i - p, w⟩`` for all k, where ``i = index[k]``; subtracting p first avoids cancellation close to p."""
+    """Compute ``⟨x_i - p, w⟩`` for every i in ``index``; subtracting p first avoids cancellation close to p."""
     out = np.empty(index.size)
     whole = index.size - index.size % 4
     for k in range(0, whole, 4):
@@ -343,7 +348,7 @@ def centred_dot_at(X, index, w, p):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def centred_sum_at(X, index, q, p):  # type: ignore[no-untyped-def]
-    """``Σ q_k (x_i - p)`` over all k, where ``i = index[k]``."""
+    """Compute ``Σ_k q_k (x_i - p)``, where ``i = index[k]``."""
     out = np.zeros(X.shape[1])
     whole = index.size - index.size % 4
     for k in range(0, whole, 4):
@@ -361,9 +366,9 @@ def centred_sum_at(X, index, q, p):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def walk(x, u, length):  # type: ignore[no-untyped-def]
-    """Point at distance ``length`` from x in the direction of the unit vector u, for c = 1.
+    """Return the point at distance ``length`` from x in the direction of the unit vector u, for c = 1.
 
-    It is ``x + g τ m / ‖m‖²``, where g is the gap of x, ``τ = tanh(length / 2)`` and ``m = u + τ x``.
+    The point is ``x + g τ m / ‖m‖²``, where g is the gap of x, ``τ = tanh(length / 2)`` and ``m = u + τ x``.
     """
     tau = math.tanh(length / 2.0)
     m = u + tau * x

@@ -1,4 +1,4 @@
-"""The Fréchet mean by Newton's method, with a proven error bound."""
+"""Fréchet mean, computed by Newton's method with a proven error bound."""
 
 import math
 from collections.abc import Callable, Generator
@@ -21,15 +21,16 @@ from hyplearn.geometry.kernels import (
 )
 from hyplearn.types import Array, Points, Scalars
 
-# With many rows, Newton's method starts at the approximate mean of every k-th row. These constants are the minimum size
-# of that sample, the largest k, and the tolerance of its mean.
+# With many rows, Newton's method starts at the approximate mean of every k-th row. SAMPLE is the minimum size of that
+# sample, SAMPLE_STRIDE is the largest k, and SAMPLE_TOL is the tolerance of the sample's mean.
 SAMPLE, SAMPLE_STRIDE, SAMPLE_TOL = 10_000, 16, 1e-4
-# If the initial point has a smaller gap, the origin is used instead: floats near the rim are too sparse for short
-# steps.
+# Gap of the sample's mean below which Newton's method starts at the origin instead, because floats near the rim are too
+# sparse for short steps.
 NEAR_THE_RIM = 0.01
-# Largest dimension in which the Hessian is computed as a matrix; above it, only its products with vectors are computed.
+# Largest dimension in which the Hessian is computed as a matrix. In more dimensions, only its products with vectors are
+# computed.
 FEW_DIMENSIONS = 16
-# Systems with the Hessian of a sample are solved to this relative residual, which is below the sampling error.
+# Relative residual to which linear systems with the Hessian of a sample are solved. It is below the sampling error.
 SAMPLE_FORCING = 1e-2
 Hessian: TypeAlias = Array | Callable[[Array], Array] | None
 
@@ -38,24 +39,24 @@ Hessian: TypeAlias = Array | Callable[[Array], Array] | None
 def frechet_mean(
     X: Points, weights: Scalars = None, *, tol: float = 1e-12, max_iter: int = 100, c: float = 1.0
 ) -> Array:
-    r"""Weighted Fréchet mean of the rows of X: the point with the smallest mean squared distance.
+    r"""Weighted Fréchet mean of the rows of X: the point with the smallest mean squared distance to all rows.
 
     .. math:: \operatorname*{arg\,min}_m \tfrac12 \sum_i w_i \, d(m, x_i)^2 \big/ \sum_i w_i
 
-    The objective is strongly convex along geodesics with constant 1, so the length of its gradient bounds the
-    distance of m from the mean: Newton steps, safeguarded by majorisation steps, run until that proven distance
-    is at most ``tol`` or falls below the spacing of float64 points around m.
+    The objective is strongly convex along geodesics with constant 1, so the length of its gradient at m is an upper
+    bound on the distance from m to the mean. Newton steps, safeguarded by majorisation steps, are taken until this
+    bound is at most ``tol`` or the spacing of float64 points around m.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
         Points of the ball.
     weights : array-like of shape (n,), optional
-        Non-negative weights; weight k counts a row k times.
+        Non-negative weights; a row with integer weight k counts as k equal rows.
     tol : float
         Largest hyperbolic distance (for c = 1) between the result and the mean.
     max_iter : int
-        Largest number of steps; a mean not reached by then is an error.
+        Maximum number of steps. An error is raised if they are not enough.
     c : float
         Absolute curvature.
 
@@ -66,7 +67,10 @@ def frechet_mean(
     array([0.5, 0. ])
     """
     if X.ndim != 2 or len(X) == 0:
-        raise ValueError(f"X must hold at least one row of points; got shape {X.shape}.\nPass shape (n, d), n ≥ 1.")
+        raise ValueError(
+            f"X must contain at least one point, as a row; got shape {X.shape}.\n"
+            "Pass an array of shape (n, d) with n ≥ 1."
+        )
     weights = _normalised(weights, len(X))
     gaps = row_gaps(X, c)
     check_inside(X, gaps, c)
@@ -76,7 +80,7 @@ def frechet_mean(
 def mean_and_variance(
     X: Array, gaps: Array, weights: Array, c: float, *, tol: float = 1e-12, max_iter: int = 100
 ) -> tuple[Array, float]:
-    """Weighted mean of rows and the mean squared distance to it, given gaps and weights that sum to 1."""
+    """Compute the weighted mean of rows and their mean squared distance to it, given gaps and weights that sum to 1."""
     if _all_alike(X, weights):
         return X[np.argmax(weights > 0)].astype(np.float64), 0.0
     steps = mean_steps(_start(X, gaps, weights, c), tol=tol, max_iter=max_iter)
@@ -92,26 +96,26 @@ Steps: TypeAlias = Generator[Array, "MeanEquations", tuple[Array, float]]
 
 
 def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
-    """Newton's method as a generator that yields points, receives their equations, and returns mean and variance."""
+    """Generator of Newton's method: it yields points, receives their equations, and returns the mean and variance."""
     state = yield start
     for _ in range(max_iter):
         spacing = 16 * np.finfo(float).eps / state.gap_m
         if state.residual <= spacing or (state.residual <= tol and state.hessian is None):
             return state.m, state.variance / state.c
         if state.residual <= tol / 2:
-            # One more Newton step needs no further pass over the rows and squares the error. The step is not longer
-            # than the residual, so the error bound remains valid.
+            # One more Newton step squares the error without another pass over the rows. The step is not longer than the
+            # residual, so the error bound remains valid.
             return state.moved(state.newton_step()), state.variance / state.c
         newton = yield state.moved(state.newton_step())
         state = newton if newton.residual <= state.residual / 2 else (yield state.moved(state.majorising_step()))
     raise ArithmeticError(
-        f"The Fréchet mean was not reached in {max_iter} steps: it lies within {state.residual:.3g} of the last "
-        f"iterate, tol is {tol:g}.\nRaise max_iter or tol."
+        f"The Fréchet mean was not reached in {max_iter} steps; it is known to lie within {state.residual:.3g} of the "
+        f"last iterate, but tol is {tol:g}.\nRaise max_iter or tol."
     )
 
 
 def _start(X: Array, gaps: Array, weights: Array, c: float) -> Array:
-    """Initial point: if there are many rows, the mean of a sample, unless it is near the rim; otherwise the origin."""
+    """Choose the initial point: the mean of a sample of many rows if it is not near the rim, else the origin."""
     stride = min(len(X) // SAMPLE, SAMPLE_STRIDE)
     some = np.ascontiguousarray(weights[::stride]) if stride > 1 else weights[:0]
     if some.any():
@@ -143,9 +147,10 @@ def _all_alike(X: Array, weights: Array) -> bool:
 class MeanEquations:
     """Gradient and Hessian of half the mean squared distance at m, in frame coordinates and for c = 1.
 
-    ``stiffness`` is ``Σ w ρ coth ρ``, which no eigenvalue of the Hessian exceeds; ``gradient`` is ``Σ w v`` and
-    ``residual`` its length; ``hessian`` is ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``, the stiffness minus the Hessian, or a function
-    that multiplies the Hessian of a sample by a vector, or None; ``variance`` is ``Σ w ρ²``.
+    ``stiffness`` is ``Σ w ρ coth ρ``, an upper bound on the eigenvalues of the Hessian. ``gradient`` is ``Σ w v``, and
+    ``residual`` is its length. ``variance`` is ``Σ w ρ²``. ``hessian`` is the matrix ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``,
+    which is the stiffness minus the Hessian, or a function that multiplies the Hessian of a sample by a vector, or
+    None.
     """
 
     def __init__(
@@ -172,7 +177,7 @@ class MeanEquations:
 
 
 class _RowEquations(MeanEquations):
-    """Equations for rows in memory; in many dimensions, the Hessian is not stored but only multiplied by vectors."""
+    """Equations for rows in memory; in many dimensions, only products of the Hessian with vectors are computed."""
 
     along: Array
     base: Array
@@ -201,7 +206,7 @@ class _RowEquations(MeanEquations):
         return _RowEquations(self.X, self.gaps, self.weights, m, self.c, self.numbers)
 
     def newton_step(self) -> Array:
-        """Newton step; in many dimensions, it is approximated by conjugate gradients."""
+        """Newton step; in many dimensions, it is computed approximately by conjugate gradients."""
         if self.hessian is not None:
             return super().newton_step()
         return _solve_by_products(self.hessian_times, self.gradient, min(0.1, self.residual))
@@ -214,9 +219,9 @@ class _RowEquations(MeanEquations):
 
 
 def summed_equations(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Any, float]:
-    """Stiffness, gradient, Hessian and variance at m; all are sums over rows, so results of blocks can be added.
+    """Compute the stiffness, gradient, Hessian and variance at m, which can be added up over blocks of rows.
 
-    In many dimensions the hessian is 0, because computing it would take most of the time.
+    In many dimensions 0 is returned for the Hessian, because computing it would take most of the time.
     """
     if X.shape[1] <= FEW_DIMENSIONS:
         return _summed_columns(X, gaps, weights, m, c)
@@ -225,7 +230,7 @@ def summed_equations(X: Array, gaps: Array, weights: Array, m: Array, c: float) 
 
 
 def sample_hessian(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> Callable[[Array], Array]:
-    """Return a function that multiplies the Hessian of a sample at m by a vector; used in many dimensions."""
+    """Return a function that multiplies the Hessian of a sample at m by a vector, for use in many dimensions."""
     return _RowEquations(X, gaps, weights, m, c).hessian_times
 
 
@@ -272,9 +277,9 @@ def _add_derivatives(columns, m, weights, numbers, gradient, hessian):  # type: 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _fill_numbers(squares, gaps, weights, gap_m, c, along, base, radial):  # type: ignore[no-untyped-def]
-    """Write three coefficients of each row; return ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``.
+    """Write coefficients of each row to the last three arrays; return ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``.
 
-    Row i in frame coordinates for c = 1 is ``along_i (x_i - m) + base_i m``, and radial is ``(ρ coth ρ - 1) / ρ²``.
+    In frame coordinates for c = 1, row i is ``along_i (x_i - m) + base_i m``; ``radial_i`` is ``(ρ coth ρ - 1) / ρ²``.
     """
     stiffness, base_sum, variance, bending, root = 0.0, 0.0, 0.0, c / gap_m, 2.0 * math.sqrt(c)
     for i in range(gaps.size):

@@ -1,8 +1,9 @@
 """Models of hyperbolic space: the Poincaré ball, the hyperboloid, the Klein ball and the half-space (input only).
 
-The hyperboloid is ``{X : [X, X] = -1, X⁰ > 0}`` with the Minkowski product ``[X, Y] = -X⁰Y⁰ + ⟨X, Y⟩``, whatever the
-curvature; X⁰ is the first coordinate. The Klein ball has the Poincaré ball's radius ``1/√c``; its geodesics are
-straight. Float64 ends at hyperbolic radius 37 in the Poincaré ball but at 19 in the two others.
+For every curvature, the hyperboloid is ``{X : [X, X] = -1, X⁰ > 0}`` with the Minkowski product
+``[X, Y] = -X⁰Y⁰ + ⟨X, Y⟩``, where X⁰ is the first coordinate. The Klein ball has the same radius ``1/√c`` as the
+Poincaré ball, and its geodesics are straight. Float64 can represent points up to a hyperbolic radius of 37 in the
+Poincaré ball, but only up to 19 in the two other models.
 """
 
 import numpy as np
@@ -23,11 +24,11 @@ def minkowski(X: Points, Y: Points, *, c: float = 1.0) -> Array:
 
 @border("x")
 def ball_to_hyperboloid(x: Points, *, c: float = 1.0) -> Array:
-    r"""Hyperboloid coordinates of points of the ball.
+    r"""Convert points of the Poincaré ball to hyperboloid coordinates.
 
     .. math:: X^0 = \frac{1 + c\|x\|^2}{1 - c\|x\|^2}, \qquad X = \frac{2 \sqrt c \, x}{1 - c\|x\|^2}
 
-    The paper prints the map to the hemisphere by mistake.
+    The formula in the paper is, by mistake, that of the map to the hemisphere.
 
     Examples
     --------
@@ -41,7 +42,7 @@ def ball_to_hyperboloid(x: Points, *, c: float = 1.0) -> Array:
 
 @border("X", into_ball=True)
 def hyperboloid_to_ball(X: Points, *, c: float = 1.0) -> Array:
-    r"""Points of the ball with the given hyperboloid coordinates.
+    r"""Convert hyperboloid coordinates to points of the Poincaré ball.
 
     .. math:: x = \frac{X}{\sqrt c \, (1 + X^0)}
     """
@@ -51,7 +52,7 @@ def hyperboloid_to_ball(X: Points, *, c: float = 1.0) -> Array:
 
 @border("x", into_ball=True)
 def ball_to_klein(x: Points, *, c: float = 1.0) -> Array:
-    r"""Klein coordinates of points of the ball.
+    r"""Convert points of the Poincaré ball to Klein coordinates.
 
     .. math:: k = \frac{2x}{1 + c\|x\|^2}
     """
@@ -60,7 +61,7 @@ def ball_to_klein(x: Points, *, c: float = 1.0) -> Array:
 
 @border("k", into_ball=True)
 def klein_to_ball(k: Points, *, c: float = 1.0) -> Array:
-    r"""Points of the ball with the given Klein coordinates.
+    r"""Convert Klein coordinates to points of the Poincaré ball.
 
     .. math:: x = \frac{k}{1 + \sqrt{1 - c\|k\|^2}}
     """
@@ -69,7 +70,7 @@ def klein_to_ball(k: Points, *, c: float = 1.0) -> Array:
 
 @border("k")
 def klein_to_hyperboloid(k: Points, *, c: float = 1.0) -> Array:
-    r"""Hyperboloid coordinates of Klein points.
+    r"""Convert Klein coordinates to hyperboloid coordinates.
 
     .. math:: X^0 = \frac{1}{\sqrt{1 - c\|k\|^2}}, \qquad X = \sqrt c \, X^0 k
     """
@@ -79,7 +80,7 @@ def klein_to_hyperboloid(k: Points, *, c: float = 1.0) -> Array:
 
 @border("X", into_ball=True)
 def hyperboloid_to_klein(X: Points, *, c: float = 1.0) -> Array:
-    r"""Klein coordinates of hyperboloid points.
+    r"""Convert hyperboloid coordinates to Klein coordinates.
 
     .. math:: k = \frac{X}{\sqrt c \, X^0}
     """
@@ -89,12 +90,12 @@ def hyperboloid_to_klein(X: Points, *, c: float = 1.0) -> Array:
 
 @border("Y", into_ball=True)
 def half_space_to_ball(Y: Points, *, c: float = 1.0) -> Array:
-    r"""Points of the ball that correspond to points of the half-space, whose last coordinate t is positive.
+    r"""Convert points of the half-space, whose last coordinate t is positive, to points of the Poincaré ball.
 
     .. math:: (u, t) \mapsto \frac{1}{\sqrt c} \frac{(2u,\; \|u\|^2 + t^2 - 1)}{\|u\|^2 + (1 + t)^2}
 
-    Distances in the half-space are :math:`\tfrac{2}{\sqrt c} \operatorname{arsinh}(\|y - y'\| / 2\sqrt{t t'})`; its
-    point :math:`(0, 1)` becomes the origin.
+    The distance in the half-space is :math:`\tfrac{2}{\sqrt c} \operatorname{arsinh}(\|y - y'\| / 2\sqrt{t t'})`. The
+    point :math:`(0, 1)` is mapped to the origin.
 
     Examples
     --------
@@ -110,7 +111,7 @@ def half_space_to_ball(Y: Points, *, c: float = 1.0) -> Array:
         raise ValueError(
             f"{np.count_nonzero(~(heights > 0))} of {heights.size} rows do not lie in the half-space; the worst is row "
             f"{row} with last coordinate {heights[row]:.6g}.\n"
-            "The last coordinate is the height, which must be positive."
+            "Pass points whose last coordinate, the height, is positive."
         )
     square = np.sum(u**2, axis=-1, keepdims=True)
     # Computing t² - 1 as a product avoids cancellation near t = 1.
@@ -121,14 +122,18 @@ def half_space_to_ball(Y: Points, *, c: float = 1.0) -> Array:
 def _check_on_hyperboloid(X: Array) -> None:
     """Raise an error if a row does not lie on the hyperboloid; X⁰ may have a relative error of up to 1e-5."""
     if X.shape[-1] < 2:
-        raise ValueError(f"Hyperboloid coordinates need at least 2 entries; got {X.shape[-1]}.\nThe first entry is X⁰.")
-    # Check X⁰ = √(1 + ‖X‖²) instead of [X, X] = -1, which is lost to rounding when the squares are large.
+        raise ValueError(
+            f"A point of the hyperboloid must have at least 2 coordinates; got {X.shape[-1]}.\n"
+            "Pass X⁰ as the first coordinate, followed by at least one other."
+        )
+    # Check X⁰ = √(1 + ‖X‖²) instead of [X, X] = -1, because the difference of large squares loses its digits to
+    # rounding.
     time, due = np.ravel(X[..., 0]), np.ravel(np.hypot(1, np.linalg.norm(X[..., 1:], axis=-1)))
     off = np.abs(time - due) / due
     if np.any(off > 1e-5):
         row = int(np.argmax(off))
         raise ValueError(
             f"{np.count_nonzero(off > 1e-5)} of {off.size} rows do not lie on the hyperboloid [X, X] = -1, X⁰ > 0; "
-            f"the worst is row {row} with X⁰ = {time[row]:.6g}; expected {due[row]:.6g}.\n"
-            "The first coordinate must be X⁰; divide by the radius if it is not 1."
+            f"the worst is row {row} with X⁰ = {time[row]:.6g}, where {due[row]:.6g} was expected.\n"
+            "Pass X⁰ as the first coordinate, and divide by the radius of the hyperboloid if it is not 1."
         )

@@ -1,11 +1,12 @@
 r"""Nearest neighbours in hyperbolic distance, without computing the distances of all pairs.
 
-For a query x the distance to y increases with the *key* of y, :math:`\|x - y\|^2 / (1 - c\|y\|^2)`. In few dimensions
-the points are in a k-d tree of their Euclidean coordinates: a box whose points have gaps up to g has no key below
-:math:`\mathrm{dist}(x, \mathrm{box})^2 / g`, so a search leaves out every box whose bound lies above the k-th key so
-far. In many dimensions :math:`\|x\|^2 + \|y\|^2 - 2 \langle x, y \rangle` from a matrix product, minus a bound on its
-rounding error, determines which keys have to be computed. Either way keys are computed from differences, which are
-exact up to the rim, and points with equal keys come in the order of their rows.
+For a given query x, the distance to y increases with the *key* of y, :math:`\|x - y\|^2 / (1 - c\|y\|^2)`. In few
+dimensions the points are stored in a k-d tree of their Euclidean coordinates. If the points in a box have gaps of at
+most g, then their keys are at least :math:`\mathrm{dist}(x, \mathrm{box})^2 / g`, so the search skips every box for
+which this bound exceeds the k-th smallest key so far. In many dimensions,
+:math:`\|x\|^2 + \|y\|^2 - 2 \langle x, y \rangle` is computed with a matrix product, and this value, minus a bound on
+its rounding error, determines which keys have to be computed. In both cases, keys are computed from differences, which
+are exact up to the rim, and points with equal keys are returned in the order of their rows.
 """
 
 import math
@@ -19,14 +20,14 @@ from hyplearn.geometry.kernels import norm_of_difference
 from hyplearn.numerics import coordinate
 from hyplearn.types import Array
 
-# Largest dimension in which a tree is built: above it, boxes exclude too few points.
+# Largest dimension in which a tree is built. In more dimensions, boxes exclude too few points.
 MOST_BOXED = 12
 # Approximate number of points in a leaf, chosen by measurements in the disk. Larger leaves mean fewer boxes to visit
 # but more keys to compute.
 LEAF = 16
 # Factor by which lower bounds are multiplied, so that rounding errors cannot exclude a nearest point.
 SAFE = 1.0 - 1e-13
-# Size of the stack of nodes to visit, enough for a tree of 2^62 points.
+# Size of the stack of nodes to visit, which is enough for a tree of 2^62 points.
 DEEPEST = 64
 # Numbers of queries and points per matrix product. They are large enough for efficiency, but small enough for the
 # product (2 MiB) to fit into the cache.
@@ -103,7 +104,7 @@ def _partition(values, rows, first, last, middle):  # type: ignore[no-untyped-de
 
 
 def nearest(tree: NearestTree, Q: Array, gaps: Array, k: int, c: float) -> tuple[Array, Array]:
-    """Distances and row numbers of the k nearest points of each query, nearest first, both of shape (n, k)."""
+    """Return distances and row numbers of the k nearest points of each query, nearest first, both of shape (n, k)."""
     Q = Q.astype(np.float64, copy=False)
     _, places = least_keys(tree, Q, k)
     distances = np.empty(places.shape)
@@ -112,7 +113,7 @@ def nearest(tree: NearestTree, Q: Array, gaps: Array, k: int, c: float) -> tuple
 
 
 def least_keys(tree: NearestTree, Q: Array, k: int) -> tuple[Array, Array]:
-    """The k smallest keys of each query and the positions of their points in the tree, both of shape (n, k)."""
+    """Return the k smallest keys of each query and the positions of their points in the tree, both of shape (n, k)."""
     keys, places = np.full((len(Q), k), np.inf), np.full((len(Q), k), -1)
     if len(tree.bounds) > 1 or len(tree.X) <= LEAF:
         _search(Q, tree, keys, places)
@@ -123,7 +124,7 @@ def least_keys(tree: NearestTree, Q: Array, k: int) -> tuple[Array, Array]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _search(Q, tree, keys, places):  # type: ignore[no-untyped-def]
-    """Write the k smallest keys of each query and their positions, searching depth first and nearer boxes first."""
+    """Write the k smallest keys of each query and their positions; search depth first and nearer boxes first."""
     X, gaps, rows, bounds, lower, upper, widest = tree
     waiting, least = np.empty(DEEPEST, dtype=np.int64), np.empty(DEEPEST)
     for i in range(Q.shape[0]):
@@ -194,8 +195,8 @@ def _cuts(n: int, step: int) -> Iterator[slice]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _rank(Q, tree, products, start, squares, keys, places):  # type: ignore[no-untyped-def]
-    """Compute and insert the keys that may be among the k smallest, given products of queries and points."""
-    # The dot product of d terms has an error of at most d units in the last place of ‖x‖ ‖y‖.
+    """Compute and insert the keys that may be among the k smallest, given the dot products of queries and points."""
+    # The error of a dot product of d terms is at most d units in the last place of ‖x‖ ‖y‖.
     safe = 1.0 - 4.0 * (Q.shape[1] + 8) * 2.0**-53
     X, gaps, rows = tree.X, tree.gaps, tree.rows
     near = gaps[start : start + products.shape[1]]
@@ -223,7 +224,7 @@ def _count(products, own, squares, gaps, safe, key):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _half_sinhs(Q, gaps_q, X, gaps, places, c, out):  # type: ignore[no-untyped-def]
-    """Write ``sinh(√c d / 2)``, where d is the distance of each query to each of its nearest points."""
+    """Write ``sinh(√c d / 2)`` to ``out``, where d is the distance from each query to each of its nearest points."""
     for i in range(Q.shape[0]):
         for k in range(places.shape[1]):
             place = places[i, k]

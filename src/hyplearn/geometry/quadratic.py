@@ -7,7 +7,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from hyplearn.types import Array
 
 EPS = float(np.finfo(float).eps)
-# Distance (for c = 1) below which points count as equal: the rounding error of a combination of a thousand rows.
+# Distance (for c = 1) below which points count as equal. It is the rounding error of a combination of a thousand rows.
 TOUCHING = 1e-12
 # FACES is the maximum number of exact minimisations over the rows of positive weight. EXCHANGES is the maximum number
 # of exchanges per row between two such minimisations.
@@ -58,7 +58,7 @@ def _exchange(H, w, n_a, tol, max_steps):  # type: ignore[no-untyped-def]
 
 
 def _solve_face(H: Array, w: Array, n_a: int) -> None:
-    """Minimise over the weights of rows with positive weight; drop rows whose weights would become negative."""
+    """Minimise over the rows with positive weight only; drop rows whose weights would become negative."""
     for _ in range(DROPS):
         used = np.flatnonzero(w > 0)
         face, old, first = H[np.ix_(used, used)], w[used], used < n_a

@@ -36,7 +36,7 @@ def in_blocks(function: Callable[[Array, Array, float], Array], x: Array, y: Arr
 
 
 def added(x: Array, y: Array, c: float) -> Array:
-    """Möbius sum ``x ⊕ y`` of two vectors, or of each pair of rows."""
+    """Compute the Möbius sum ``x ⊕ y`` of two vectors, or of each pair of rows."""
     t, gap_x = Twofold.sum_of(x, y), _gap(x, c)
     square = (t * t).sum() * c
     below = gap_x * _gap(y, c) + square
@@ -44,12 +44,12 @@ def added(x: Array, y: Array, c: float) -> Array:
 
 
 def arrived(v: Array, p: Array, c: float) -> Array:
-    r"""Exponential map ``exp_p(v)`` of a vector, or of each row.
+    r"""Compute the exponential map ``exp_p(v)`` of a vector, or of each row.
 
     .. math:: p + \frac{g_p\, \epsilon\, m}{\sqrt c \|m\|^2}, \qquad \epsilon = 1 - e^{-2 \sqrt c \|v\| / g_p},
               \quad m = (2 - \epsilon) \frac{v}{\|v\|} + \epsilon \sqrt c\, p
 
-    is the formula of the exponential map without its quotient ``τ = ε / (2 - ε)``.
+    This is the formula of :func:`hyplearn.geometry.exp_map` with the quotient ``τ = ε / (2 - ε)`` expanded.
     """
     largest = np.max(np.abs(v), axis=-1)
     moves = largest > 0
@@ -57,7 +57,7 @@ def arrived(v: Array, p: Array, c: float) -> Array:
     unit = np.where(moves[..., None], v / size[..., None], 1.0)
     length, gap_p, root = Twofold.product_of(unit, unit).sum().sqrt(), _gap(p, c), Twofold.of(np.asarray(c)).sqrt()
     time = root * length / gap_p
-    # As size * time may overflow, size is limited to FARTHEST / time. A row with zero velocity gets the size 0.
+    # As size * time may overflow, size is limited to FARTHEST / time. The size of a row with zero velocity is 0.
     with np.errstate(over="ignore"):
         size = moves * np.minimum(size, FARTHEST / time.high)
     epsilon = -((time * (-2.0 * size)).expm1())
@@ -67,5 +67,5 @@ def arrived(v: Array, p: Array, c: float) -> Array:
 
 
 def _gap(x: Array, c: float) -> Twofold:
-    """``1 - c‖x‖²``."""
+    """Compute ``1 - c‖x‖²`` in twice the precision."""
     return -(Twofold.product_of(x, x).sum() * c) + 1.0

@@ -1,7 +1,7 @@
 """Arrays with twice the precision of float64: each element is the unevaluated sum of two floats.
 
-The error-free sum and product are those of Knuth and Dekker; the operations built on them (Joldes, Muller and Popescu,
-2017) have relative errors of a few 2⁻¹⁰⁶. They are meant for values between 1e-140 and 1e140.
+The error-free sum and product are those of Knuth and Dekker. The operations built on them (Joldes, Muller and Popescu,
+2017) have relative errors of a few times 2⁻¹⁰⁶ for values between 1e-140 and 1e140.
 """
 
 from typing import Any, NamedTuple, Union
@@ -31,12 +31,12 @@ class Twofold(NamedTuple):
 
     @classmethod
     def sum_of(cls, a: Array, b: Array) -> "Twofold":
-        """Exact sum ``a + b`` of two float64 values."""
+        """Return the exact sum ``a + b`` of two float64 values."""
         return cls(*_sum(a, b))
 
     @classmethod
     def product_of(cls, a: Array, b: Array) -> "Twofold":
-        """Exact product ``a b`` of two float64 values."""
+        """Return the exact product ``a b`` of two float64 values."""
         return cls(*_product(a, b))
 
     def __add__(self, other: Union["Twofold", Array, float]) -> "Twofold":  # type: ignore[override]
@@ -69,7 +69,7 @@ class Twofold(NamedTuple):
         return Twofold(*_quick_sum(first, second)) + third
 
     def scaled(self, power: Array | float) -> "Twofold":
-        """Exact product with a power of two."""
+        """Multiply by a power of two, which is exact."""
         return Twofold(self.high * power, self.low * power)
 
     def sqrt(self) -> "Twofold":
@@ -82,7 +82,7 @@ class Twofold(NamedTuple):
         """Sum over the last axis."""
         high, low, n = self.high.copy(), self.low.copy(), self.high.shape[-1]
         while n > 1:
-            pairs = n // 2  # if n is odd, the middle column is added in a later round
+            pairs = n // 2  # if n is odd, the middle column is added in a later pass
             first, last = (..., slice(pairs)), (..., slice(n - pairs, n))
             high[first], low[first] = Twofold(high[first], low[first]) + Twofold(high[last], low[last])
             n -= pairs
@@ -93,7 +93,7 @@ class Twofold(NamedTuple):
         return Twofold(self.high[..., None], self.low[..., None])
 
     def expm1(self) -> "Twofold":
-        """``e^x - 1`` for x between -700 and 0."""
+        """Compute ``e^x - 1`` for x between -700 and 0."""
         k = np.round(self.high / LN2.high)
         r = (self - LN2 * k).scaled(0.5**HALVINGS)
         tail = INVERSE_FACTORIALS[-1].high
@@ -105,27 +105,27 @@ class Twofold(NamedTuple):
         series = series * r
         for _ in range(HALVINGS):  # e^2x - 1 = (e^x - 1) (2 + (e^x - 1))
             series = series.scaled(2.0) + series * series
-        # The result is 2^k (1 + series) - 1. For k = 0 this is the series itself, which keeps the digits of small x.
+        # The result is 2^k (1 + series) - 1. For k = 0 it is the series itself, which is accurate for small x.
         grown = (series + 1.0).scaled(np.exp2(k)) - 1.0
         small = k == 0
         return Twofold(np.where(small, series.high, grown.high)[()], np.where(small, series.low, grown.low)[()])
 
 
 def _sum(a: Array, b: Array | float) -> tuple[Array, Array]:
-    """``a + b`` and its rounding error."""
+    """Return ``a + b`` and its rounding error."""
     high = a + b
     arrived = high - a
     return high, (a - (high - arrived)) + (b - arrived)
 
 
 def _quick_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """``a + b`` and its rounding error, for |b| ≤ |a|."""
+    """Return ``a + b`` and its rounding error, for |b| ≤ |a|."""
     high = a + b
     return high, b - (high - a)
 
 
 def _product(a: Array, b: Array | float) -> tuple[Array, Array]:
-    """``a b`` and its rounding error."""
+    """Return ``a b`` and its rounding error."""
     high = a * b
     a_high, b_high = _upper(a), _upper(b)
     a_low, b_low = a - a_high, b - b_high
