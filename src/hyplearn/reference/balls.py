@@ -1,15 +1,17 @@
 r"""Find the widest margin between a few rows by growing balls around them until the hulls of both sides touch.
 
-With x on the hyperboloid and [·, ·] the Minkowski product, :math:`y_i [w, x_i] / \sqrt{[w, w]}` is the hyperbolic sine
-of the distance of a row to the hyperplane w, so that the widest margin belongs to
+Let x be points on the hyperboloid, and let [·, ·] be the Minkowski product. Then :math:`y_i [w, x_i] / \sqrt{[w, w]}`
+is the hyperbolic sine of the signed distance of a row to the hyperplane w, so the hyperplane with the widest margin is
+the solution of
 
 .. math:: \min_w \tfrac12 [w, w] \quad \text{with} \quad y_i [w, x_i] \ge 1.
 
-In coordinates about a point p of the current hyperplane :math:`[w, w] = \|w'\|^2 - w_0^2`, and :math:`w_0 = 0` now. The
-problem without :math:`-w_0^2` is convex, and its solution has no larger [w, w]: that is one step. The next p is the
-contact point :math:`\sum_i \lambda_i h_i`, scaled onto the hyperboloid, with λ the multipliers and h the feet of the
-rows on the new hyperplane. There w_0 stays 0 as long as the same rows are active, so the convex problem is exact to
-second order, and two or three steps suffice. All lengths in this module are those for c = 1.
+In coordinates about a point p of the current hyperplane, :math:`[w, w] = \|w'\|^2 - w_0^2`, and :math:`w_0 = 0` for the
+current w. The problem without the term :math:`-w_0^2` is convex, and [w, w] does not increase if w is replaced with its
+solution. This is one step. The next p is the contact point :math:`\sum_i \lambda_i h_i`, scaled onto the hyperboloid,
+where λ are the multipliers and h the projections of the rows onto the new hyperplane. There w_0 remains 0 as long as
+the same rows are active. The convex problem is therefore exact to second order, and two or three steps suffice. All
+lengths in this module are for c = 1.
 """
 
 from typing import NamedTuple
@@ -24,7 +26,8 @@ from hyplearn.tangent import z_dot, z_features
 from hyplearn.types import Array
 
 EPS = float(np.finfo(float).eps)
-# The rounding error of a row's coordinate relative to a point is at most OPERATIONS * EPS, plus the error of its sums.
+# Bound on the number of rounding errors in an element of a row's coordinates about a point. The relative error of the
+# element is at most OPERATIONS * EPS, plus the error of the sums.
 OPERATIONS = 16
 # Slack added to the constraints of the convex problem, in units of the rounding error of a height. It allows for
 # rounding errors of the heights, which are computed here and again in verify, and of the stored hyperplane. It matters
@@ -33,25 +36,25 @@ SLACK = 4.0
 # Coefficient of w_0 in the constraints. It adds w_0²/BIAS², about a thousandth of w_0², to the objective, which slows
 # the last steps; a larger coefficient would reduce precision.
 BIAS = 30.0
-# A step fails if it neither halves the interval nor shortens it by this length. Far from the solution a step gains
-# only a limited length, however wide the interval is.
+# A step fails if it neither halves the interval nor shortens it by STRIDE. Far from the solution, a step can shorten
+# the interval only by a limited length, however wide the interval is.
 STRIDE = 0.1
 # The iteration stops if the interval is narrower than NARROW, or narrower than CLOSE after a failed step, or after
 # PATIENCE failed steps in a row. Widths are relative to the margin if it is above 1.
 NARROW, CLOSE, PATIENCE = 1e-14, 1e-9, 4
-# A scale is infeasible if the residual of the least-squares problem is below NOTHING_LEFT. It is then multiplied by
-# SHRINK; the rows are inseparable if scales down to LEAST are infeasible.
+# A scale is infeasible if the residual of the least-squares problem is below NOTHING_LEFT. An infeasible scale is
+# multiplied by SHRINK, and the rows are inseparable if all scales down to LEAST are infeasible.
 NOTHING_LEFT, SHRINK, LEAST = 1e-12, 1e-5, 1e-15
 # Multipliers below this fraction of the largest multiplier are treated as rounding errors.
 NEGLIGIBLE = 1e-18
-# Maximum number of scales that are tried.
+# Maximum number of scales to try.
 SCALES = 20
 # Range of ‖w‖ in which the convex problem is solved to full precision.
 WELL_SCALED = (0.1, 10.0)
 
 
 class Contact(NamedTuple):
-    """The widest-margin hyperplane with its proof, or a common point of both hulls if no hyperplane separates them."""
+    """Hyperplane with the widest margin and its proof, or a common point of both hulls if they are inseparable."""
 
     w: Array | None  # unit normal; None if no hyperplane separates the rows
     p: Array  # the contact point, or a common point of both hulls if there is no hyperplane
@@ -88,7 +91,7 @@ def touching_balls(X: Array, y: Array, p: Array, c: float, first: Array) -> Cont
 
 
 class _View(NamedTuple):
-    """Rows relative to a point: signed Klein coordinates with a constant column, cosh of distances and error bounds."""
+    """Rows seen from a point: signed Klein coordinates with a constant column, cosh of distances and error bounds."""
 
     G: Array
     times: Array
@@ -147,7 +150,8 @@ def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Arr
         u, _ = nnls(np.vstack([G.T, s]), target, maxiter=100 * len(G) + 1000)
         left = 1 - s @ u
         if left < NOTHING_LEFT:
-            # Prefer the proof at the first scale, which is the most precise: its values are neither large nor small.
+            # Keep the proof at the first scale, which is the most precise because its values are neither large nor
+            # small.
             proof, factor = u if proof is None else proof, SHRINK
         else:
             w, u = _polish(G, s, (u @ G) / left, u / left)
@@ -175,7 +179,7 @@ def _polish(G: Array, s: Array, w: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
-    """Convert a step, in coordinates about p, to its hyperplane, contact point and proven interval."""
+    """Convert a step, given in coordinates about p, to a hyperplane with its contact point and proven interval."""
     active = np.flatnonzero(step.multipliers)
     X_a, y_a, weights = X[active], y[active], step.multipliers[active]
     Z = np.sqrt(c) * z_features(X_a, p, c=c)
@@ -207,7 +211,8 @@ def _scaled_back(total: Array, least: float, p: Array, c: float) -> tuple[Array,
 
     Return the point of the ball and its coordinates about p.
 
-    ``least`` is the sum of the weights, a lower bound on the Minkowski length, which is lost to rounding far from p.
+    ``least`` is the sum of the weights, which is a lower bound on the Minkowski length. It is used far from p, where
+    the computed length is dominated by rounding errors.
     """
     length = np.sqrt(max(total[0] ** 2 - total[1:] @ total[1:], least**2))
     place = total[1:] / (total[0] + length)
@@ -228,7 +233,7 @@ def _balance(points: Array, y: Array, weights: Array, p: Array, c: float) -> Arr
 
 
 def proven_heights(X: Array, gaps: Array, y: Array, w: Array, p: Array, c: float) -> Array:
-    """Return ``sinh`` of the signed distance of each row to the hyperplane, minus a bound on its rounding error."""
+    """Return the sinh of the signed distance of each row to the hyperplane, minus a bound on its rounding error."""
     error = (X.shape[1] + OPERATIONS) * EPS * _sizes(X, gaps, p, c)
     heights: Array = np.sqrt(c) * y * z_dot(X, w, p, c=c, gaps=gaps) - error
     return heights
@@ -242,16 +247,17 @@ def proven_margin(height: float) -> float:
 def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: float) -> tuple[Array, float]:
     r"""Return weights that sum to 1 and balance both sides, and the upper bound on all margins that they prove.
 
-    Let a be the points, :math:`r_i = d(a_i, x_i)`, and :math:`A = \sum_+ \lambda_i a_i`, :math:`B = \sum_- \lambda_i
-    a_i` in hyperboloid coordinates about p, with the same first coordinate. A hyperplane w of margin M has
-    :math:`y_i [w, a_i] \ge \sinh(M - r_i)`. Let r be the mean radius, :math:`\sum_i \lambda_i \sinh(r - r_i) = 0`. For
-    M ≥ r the hyperplane passes between A and B, or at most :math:`\delta = \operatorname{arsinh}(\sum_+ \lambda_i
-    \sinh(r - r_i) / \|A\|)` beyond one of them; so its distance to p is at most D + δ, with D that of A or B, and
-    :math:`[w, A - B] \le \cosh(D + \delta) \, \|A - B\|`. Together
+    Let a be the points, :math:`r_i = d(a_i, x_i)`, and :math:`A = \sum_+ \lambda_i a_i`,
+    :math:`B = \sum_- \lambda_i a_i` in hyperboloid coordinates about p, with the same first coordinate. A hyperplane w
+    of margin M satisfies :math:`y_i [w, a_i] \ge \sinh(M - r_i)`. Let r be the mean radius, defined by
+    :math:`\sum_i \lambda_i \sinh(r - r_i) = 0`. If M ≥ r, the hyperplane passes between A and B, or beyond one of them
+    by at most :math:`\delta = \operatorname{arsinh}(\sum_+ \lambda_i \sinh(r - r_i) / \|A\|)`. Its distance to p is
+    therefore at most D + δ, where D is the larger of the distances of A and B to p, and
+    :math:`[w, A - B] \le \cosh(D + \delta) \, \|A - B\|`. Together,
 
     .. math:: \sum_i \lambda_i \sinh(M - r_i) \le \cosh(D + \delta) \, \|A - B\|,
 
-    where rounding errors are added to A - B.
+    where a bound on the rounding errors is added to the norm of A - B.
     """
     if np.array_equal(points, X) and _cancel(points, y, weights, p, c):
         return weights / weights.sum(), 0.0
@@ -270,7 +276,7 @@ def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: f
         return weights, np.inf
     radii = np.sqrt(c) * distance(points, X, c=c)
     radius = radii.max()
-    # Σ λ sinh(M - r) = √(grown · shrunk) sinh(M - mean)
+    # The bound is solved for M with the identity Σ λ sinh(M - r) = √(grown · shrunk) sinh(M - mean).
     grown, shrunk = weights @ np.exp(radii - radius), weights @ np.exp(radius - radii)
     mean = radius + np.log(grown / shrunk) / 2
     delta = np.arcsinh(abs(weights[second] @ np.sinh(mean - radii[second])) / (time * np.sqrt(1 - reach**2)))
@@ -280,10 +286,10 @@ def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: f
 
 
 def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
-    """Whether some positive weights near the given ones balance both sides exactly; if so, the sides are inseparable.
+    """Whether positive weights near the given weights balance both sides exactly, so that the sides are inseparable.
 
-    With M the matrix of signed rows, known up to its rounding errors, ``u - M⁺ M u`` are such weights if M has full
-    rank and the second term is smaller than every weight.
+    Let M be the matrix of signed rows, which is known up to its rounding errors. Then ``u - M⁺ M u`` are such weights
+    if M has full rank and the second term is smaller than every weight.
     """
     K, times = klein_about(X, row_gaps(X, c), p, c, np.sqrt(c))
     M, u = y * np.column_stack([np.ones(len(K)), K]).T, weights * times
@@ -294,7 +300,7 @@ def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
 
 
 def _sizes(X: Array, gaps: Array, p: Array, c: float) -> Array:
-    """Sum of the norms of the two terms of z at p, for each row; rounding errors of z are relative to this sum."""
+    """Sum of the norms of the two terms of z at p, for each row; the rounding error of z scales with this sum."""
     squares, gap_p = squared_distances(X, p), row_gaps(p[None], c)[0]
     sizes: Array = 2 * np.sqrt(c) / gaps * (np.sqrt(squares) + c / gap_p * np.linalg.norm(p) * squares)
     return sizes

@@ -1,6 +1,6 @@
 """The widest margin and its certificate, from which plain NumPy code can recompute both bounds.
 
-Nothing here is shared with the search that finds them.
+This module shares no code with the search for the margin, so that the verification is independent of it.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ from hyplearn.types import Array, Points
 
 Status: TypeAlias = Literal["optimal", "inseparable", "stalled"]
 EPS = float(np.finfo(float).eps)
-# The rounding error of an element of z is at most OPERATIONS * EPS, plus the error of its sums.
+# Bound on the number of rounding errors in an element of z. The relative error of the element is at most OPERATIONS *
+# EPS, plus the error of the sums.
 OPERATIONS = 16
 # Number of rows per block, which limits the memory use of verify.
 CHUNK = 2**16
@@ -28,9 +29,9 @@ class MarginInterval(NamedTuple):
     Attributes
     ----------
     lower : float
-        Least distance of a row to the hyperplane; 0 if there is no hyperplane or a row is not on its side.
+        Smallest distance of a row to the hyperplane, or 0 if there is no hyperplane or a row lies on the wrong side.
     upper : float
-        No geodesic hyperplane has a wider margin; infinite if the witness proves nothing.
+        Upper bound on the margin of every geodesic hyperplane; infinite if the certificate does not prove a bound.
     """
 
     lower: float
@@ -44,29 +45,34 @@ class WidestMargin:
     Attributes
     ----------
     separable : bool
-        Whether ``hyperplane`` has every row strictly on its side.
+        Whether every row lies strictly on its side of ``hyperplane``.
     hyperplane : tuple (w, p) or None
-        ``signed_distance(X, w, p)`` is positive for the rows of the class that sorts last, negative for the others. The
-        hyperplane is unique. Its p is the contact point, where the hulls of the balls touch.
+        Hyperplane with the widest margin, which is unique. ``signed_distance(X, w, p)`` is positive for the rows of the
+        class that sorts last and negative for the other rows. The point p is the contact point, at which the hulls of
+        the balls touch.
     lower, upper : float
-        The widest margin lies between these. Every row is at least ``lower`` away from the hyperplane, and no geodesic
-        hyperplane has a margin above ``upper``; both hold for the numbers as they are stored, rounding included.
+        Lower and upper bound on the widest margin. The distance of every row to the hyperplane is at least ``lower``,
+        and no geodesic hyperplane has a margin above ``upper``. Both bounds are valid for the stored numbers, including
+        their rounding errors.
     support : ndarray of int
-        Rows that decide: those at the distance of the margin whose balls touch; without a hyperplane, rows of both
-        classes whose hulls have a common point.
+        Indices of the rows that determine the margin: the rows at this distance from the hyperplane whose balls touch.
+        If there is no hyperplane, rows of both classes whose hulls have a common point.
     weights : ndarray
-        Weight λ of each of them, positive, of sum 1: the multipliers of the margin, which grows by λ times the distance
-        by which the row is moved away.
+        Weights λ of these rows, which are positive and sum to 1. They are the multipliers of the margin: if a row is
+        moved away from the hyperplane, the margin grows by λ times the distance.
     points : ndarray of shape (len(support), d)
-        A point a of the ball of radius ``upper`` about each row of the support (the row itself without a hyperplane).
-        On the hyperboloid the sums of λ a over the two classes are the same up to rounding, whence ``upper``.
+        One point a in the ball of radius ``upper`` about each row of the support, or the row itself if there is no
+        hyperplane. On the hyperboloid, the sums of λ a over the two classes are equal up to rounding, which proves
+        ``upper``.
     contact : ndarray of shape (d,)
-        Point at which the hulls of the balls touch, which is the sum of λ a scaled onto the hyperboloid; where no
+        Point at which the hulls of the balls touch, which is the sum of λ a scaled onto the hyperboloid. If no
         hyperplane separates the classes, a common point of their hulls.
     status : str
-        "optimal": the interval is narrower than 1e-9 (for c = 1, and relative to margins above 1), or than 64 spacings
-        of float64 at the contact point if these are less than 1e-6. "inseparable": so is the interval [0, upper].
-        "stalled": rounding forbids a narrower interval; without a hyperplane it is open whether one separates.
+        "optimal" if the interval from ``lower`` to ``upper`` is narrower than 1e-9 (for c = 1, and relative to the
+        margin if it is above 1), or narrower than 64 spacings of float64 at the contact point, up to 1e-6.
+        "inseparable" if no hyperplane was found and the interval from 0 to ``upper`` is as narrow. "stalled" if
+        rounding errors prevent a narrower interval; if there is no hyperplane, it is then unknown whether one separates
+        the classes.
     n_passes : int
         Number of passes over all rows.
     c : float
@@ -96,12 +102,12 @@ class WidestMargin:
         Parameters
         ----------
         X, y
-            The points and labels, in the same order.
+            The points and labels from which the margin was computed, in the same order.
 
         Returns
         -------
         MarginInterval
-            ``lower`` and ``upper``; 0 and infinity if nothing is proven.
+            The bounds ``lower`` and ``upper``, which are 0 and infinity if the certificate proves nothing.
 
         Examples
         --------
@@ -117,7 +123,8 @@ class WidestMargin:
         if self.support.max() >= len(X):
             last = self.support.max()
             raise ValueError(
-                f"verify() needs the rows that were searched, up to row {last} or more; X has {len(X)} rows."
+                f"verify() needs the rows from which the margin was computed, at least up to row {last}; X has "
+                f"{len(X)} rows.\nPass the same X and y in the same order."
             )
         return self.interval(X, codes > 0)
 
@@ -143,7 +150,7 @@ def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
 
 
 def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
-    """Upper bound on the margin M, which satisfies ``Σ λ sinh(M - r) ≤ cosh(D + δ) ‖A - B‖``.
+    """Upper bound on the margin M, obtained from ``Σ λ sinh(M - r) ≤ cosh(D + δ) ‖A - B‖``.
 
     The documentation page on the widest margin derives this inequality.
     """
@@ -175,10 +182,11 @@ def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
 
 
 def _cancel(z: Array, size: Array, weights: Array) -> bool:
-    """Whether the rows sum to exactly 0 on the hyperboloid, for some weights near the given ones with the same signs.
+    """Whether the rows sum to exactly 0 on the hyperboloid, for weights near the given ones and of the same signs.
 
-    The columns of M are the rows in Klein coordinates with a 1 before them. It has full rank, despite its rounding
-    errors, if its least singular value is above these; then ``u - M⁺ M u`` are such weights, if no sign changes.
+    The columns of M are the rows in Klein coordinates, each preceded by a 1. M has full rank, despite its rounding
+    errors, if its smallest singular value exceeds them. Then ``u - M⁺ M u`` are such weights, provided that no sign
+    changes.
     """
     time = np.sqrt(1 + np.sum(z**2, axis=1))
     M, u = np.column_stack([np.ones(len(z)), z / time[:, None]]).T, weights * time
@@ -197,7 +205,7 @@ def _seen_from(X: Array, p: Array, c: float) -> tuple[Array, Array]:
 
 
 def _gaps(X: Array, c: float) -> Array:
-    """Return ``1 - c‖x‖²`` of each row, computed in twice the working precision."""
+    """Return ``1 - c‖x‖²`` for each row, computed in twice the working precision."""
     total, error = np.zeros(len(X)), np.zeros(len(X))
     for column in X.T:
         square, low = _product(column, column)

@@ -13,19 +13,23 @@ from hyplearn.solvers.svm import solve_svm
 from hyplearn.tangent import implicit_rows
 from hyplearn.types import Array
 
-# Cost C of the convex fit. C = 1 loses two percentage points of accuracy or more on the 231 cells of Olsson's data.
+# Cost C of the convex fit. With C = 1, accuracy on the 231 cells of Olsson's data is lower by two percentage points or
+# more.
 FIT_COST = 0.005
-# Tolerance of the convex fit for all rows and for a sample. FIT_TOL is so small that the last Newton step reaches the
-# exact solution, whatever the order of the rows.
+# FIT_TOL is the tolerance of the convex fit for all rows, and SAMPLE_TOL the tolerance for a sample. FIT_TOL is so
+# small that the last Newton step reaches the exact solution, whatever the order of the rows.
 FIT_TOL, SAMPLE_TOL = 1e-10, 1e-3
-# Maximum size of the convex fit in array elements; a row has NUMBERS_BESIDE elements in addition to its coordinates.
-# Larger data are subsampled, but to no fewer than FIT_ROWS_PER_DIMENSION rows per dimension.
+# FIT_NUMBERS is the maximum number of array elements in the convex fit, where each row has NUMBERS_BESIDE elements in
+# addition to its coordinates. Larger data are subsampled, but at least FIT_ROWS_PER_DIMENSION rows per dimension are
+# kept.
 FIT_NUMBERS, NUMBERS_BESIDE, FIT_ROWS_PER_DIMENSION = 2**21, 8, 200
-# Maximum number of multiplications per pass of the convex fit, which is the number of rows times d².
+# Maximum number of multiplications per pass of the convex fit. A pass takes d² multiplications per row.
 FIT_WORK = 6 * 10**9
-# Maximum size of X for which the hulls are compared first: in many dimensions this takes far longer than a fit.
+# Maximum size of X for which the hulls are compared first. In many dimensions, this comparison takes far longer than a
+# fit.
 HULL_NUMBERS = 2**24
-# Maximum size of X for which the matrix of rows is explicit. It is computed in blocks of EXPLICIT_STEP rows.
+# EXPLICIT_NUMBERS is the maximum size of X for which the matrix of rows is computed explicitly, in blocks of
+# EXPLICIT_STEP rows.
 EXPLICIT_NUMBERS, EXPLICIT_STEP = 2**24, 2**14
 
 
@@ -34,21 +38,22 @@ def boundary_point(
 ) -> Array:
     r"""Return a point on the boundary of a convex fit that needs no reference point.
 
-    Where a geodesic hyperplane separates the sides, the midpoint of the closest points of their hulls: one through p
-    separates them too. Where they overlap, the functional
+    If a geodesic hyperplane separates the sides, the point p is the midpoint of the closest points of their hulls, and
+    some hyperplane through p separates the sides as well. If the sides overlap, a linear functional u is fitted,
 
     .. math:: \min_u \tfrac12 \|u\|^2 + C \sum_i w_i \max(0, 1 - y_i \langle u, X_i \rangle)^2
 
-    vanishes on a geodesic hyperplane, with :math:`X_i = (\cosh \rho_i, \sqrt c z_i)` the hyperboloid coordinates seen
-    from the point of "means", to which the first term draws that hyperplane where rows are few. From the centre of the
-    rows near it, :math:`\sum_i w_i X_i / (1 + e^{|\langle u, X_i \rangle|})` scaled back onto the hyperboloid, p is
-    reached by the shortest way to the hyperplane; after ``FARTHEST_SHIFT``, in units of the curvature's radius, the way
-    ends.
+    where :math:`X_i = (\cosh \rho_i, \sqrt c z_i)` are the hyperboloid coordinates about the point of the strategy
+    "means". The functional vanishes on a geodesic hyperplane; if there are few rows, the first term draws this
+    hyperplane towards the point of "means". The centre of the rows near the hyperplane is
+    :math:`\sum_i w_i X_i / (1 + e^{|\langle u, X_i \rangle|})`, scaled back onto the hyperboloid. The point p is the
+    point of the hyperplane nearest to this centre, except that p is at most ``FARTHEST_SHIFT``, in units of 1/√c, away
+    from the centre.
 
-    Weight 0 is absence, weight k counts as k copies, and p moves with the points under isometries. Beyond
-    ``hull_numbers`` numbers the hulls are left out, and beyond ``most_rows`` (by default :func:`fit_rows`: 2e5 in the
-    disk, 2e4 of 100 dimensions) the fit sees a subsample, as many rows of both sides: there copies count up to the
-    sampling error.
+    Rows of weight 0 are ignored, weight k is equivalent to k copies of a row, and p moves with the points under
+    isometries. If X has more than ``hull_numbers`` elements, the hulls are not compared. If it has more than
+    ``most_rows`` rows (by default :func:`fit_rows`, which is 2e5 in the disk and 2e4 in 100 dimensions), a subsample of
+    both sides is fitted; weights and copies are then equivalent only up to the sampling error.
     """
     d = data.n_features
     if data.n_rows * d <= hull_numbers and (hyperplane := separation(data, sides).hyperplane) is not None:
@@ -58,7 +63,7 @@ def boundary_point(
 
 
 def fit_rows(d: int) -> int:
-    """Maximum number of rows for the convex fit in d dimensions."""
+    """Return the maximum number of rows for the convex fit in d dimensions."""
     wanted = max(FIT_NUMBERS // (d + NUMBERS_BESIDE), FIT_ROWS_PER_DIMENSION * d)
     return max(2, min(wanted, FIT_WORK // d**2))
 
@@ -107,15 +112,15 @@ def _hyperboloid_rows(
 def nearest_zero(u: Array, Q: Array, weight: float, centre: Array, c: float) -> Array:
     r"""Return the point nearest to Q with ``⟨u, X⟩ = 0``, where Q and X are hyperboloid coordinates about the centre.
 
-    Q is a weighted sum of points, which is scaled back onto the hyperboloid; ``weight`` is the sum of the weights. By
-    the reversed triangle inequality, the Minkowski length of Q is at least ``weight``, which replaces the length if
-    rounding errors make it smaller, far from the centre. Let e be the direction of Q from the centre, and ρ the
-    distance. At Q, the functional has the value f and the gradient g, whose parts along and across e are
+    Q is a weighted sum of points, which is scaled back onto the hyperboloid, and ``weight`` is the sum of the weights.
+    By the reversed triangle inequality, the Minkowski length of Q is at least ``weight``. If rounding errors far from
+    the centre make the length smaller, ``weight`` is used instead. Let e be the direction of Q from the centre, and ρ
+    the distance. At Q, the functional has the value f and the gradient g, whose components along and across e are
 
     .. math:: f = u_0 \cosh \rho + \langle u, e \rangle \sinh \rho, \qquad
               g = \bigl(u_0 \sinh \rho + \langle u, e \rangle \cosh \rho,\; u - \langle u, e \rangle e\bigr)
 
-    At the distance t from Q in the direction g, its value is :math:`f \cosh t + \|g\| \sinh t`.
+    At distance t from Q in the direction of g, the value is :math:`f \cosh t + \|g\| \sinh t`.
     """
     far = np.linalg.norm(Q[1:])
     e = Q[1:] / (far or 1.0)

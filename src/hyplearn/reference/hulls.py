@@ -1,4 +1,4 @@
-"""Reference points between the hulls of two sides, and a test whether a geodesic hyperplane separates the sides."""
+"""Reference points between the hulls of two sides, and a test for a geodesic hyperplane that separates the sides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,35 +19,35 @@ from hyplearn.tangent import z_dot
 from hyplearn.types import Array, Points
 
 # The first sample of each side has SAMPLE rows, or SAMPLE_PER_DIMENSION rows per dimension if that is more. If the
-# hulls of the samples meet, so do the hulls of all rows, and no further pass is needed.
+# hulls of the samples intersect, so do the hulls of all rows, and no further pass is needed.
 SAMPLE, SAMPLE_PER_DIMENSION = 2000, 8
-# Tolerance for a sample. It suffices to decide whether the hulls meet; the distance is then computed from all rows.
+# Tolerance for the closest points of a sample. It is small enough to decide whether the hulls intersect; if they do
+# not, the distance is computed from all rows.
 APART = 0.1
-# Tolerance for the closest points of all rows, so small that the order of the rows does not matter.
+# Tolerance for the closest points of all rows. It is so small that the order of the rows does not matter.
 CLOSEST_TOL = 1e-12
-# A row counts as outside a half-space if its distance to the half-space exceeds this value (for c = 1), to allow for
-# rounding errors.
+# Distance to a half-space (for c = 1) above which a row counts as outside. It allows for rounding errors.
 BEYOND = 1e-13
 
 
 @dataclass(frozen=True)
 class Separation:
-    """Whether a geodesic hyperplane separates two classes, with the proof either way.
+    """Whether a geodesic hyperplane separates two classes, with a proof: the hyperplane or a common point of the hulls.
 
     Attributes
     ----------
     separable : bool
-        Whether ``hyperplane`` has every row strictly on its side.
+        Whether every row lies strictly on its side of ``hyperplane``.
     hyperplane : tuple (w, p) or None
-        The hyperplane halfway between the hulls, across their shortest connection: ``signed_distance(X, w, p)`` is
-        positive for the rows of the class that sorts last, negative for the others. Its p is a point through which a
-        separating hyperplane passes.
+        The hyperplane halfway between the hulls, perpendicular to their shortest connection at the point p.
+        ``signed_distance(X, w, p)`` is positive for the rows of the class that sorts last and negative for the other
+        rows.
     witness : ndarray of shape (d,) or None
-        Where not separable: a point of both hulls, up to half of ``distance``.
+        A common point of both hulls, up to half of ``distance``, if the classes are not separable.
     margin : float
-        Least hyperbolic distance of a row to the hyperplane, computed from all rows; 0 without one.
+        Smallest hyperbolic distance of a row to the hyperplane, computed from all rows; 0 if there is no hyperplane.
     distance, lower_bound : float
-        The distance of the hulls lies between ``lower_bound``, which is proven, and ``distance``.
+        Upper bound and proven lower bound on the distance between the hulls.
     """
 
     separable: bool
@@ -64,17 +64,18 @@ def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Points of the ball, float32 or float64.
+        Points of the ball, as float32 or float64.
     y : array-like of shape (n,)
-        Labels, two different ones.
+        Labels of exactly two classes.
     c : float
         Absolute curvature.
 
     Returns
     -------
     Separation
-        The hyperplane, or a common point of the two hulls as a witness that there is none. Hulls closer than about
-        1e-9, where rounding decides, count as not separable unless the hyperplane has all rows on their sides.
+        The hyperplane, or a common point of the two hulls as a proof that there is none. If the distance between the
+        hulls is below about 1e-9, rounding errors matter, and the classes are only considered separable if every row
+        lies on its side of the computed hyperplane.
 
     Examples
     --------
@@ -92,15 +93,18 @@ def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
 
 
 def two_classes(X: Points, y: Any, c: float, name: str) -> tuple[Array, Array, float]:
-    """Validate points, labels of two classes, and c; return points, codes 0 and 1, and c. Errors mention ``name``."""
+    """Validate points, labels of two classes and c; return points, codes 0 and 1, and c. Errors mention ``name``."""
     X, c, y = as_rows(X, "X"), check_c(c), np.asarray(as_labels(y))
     if y.shape != X.shape[:1]:
-        raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.")
+        raise ValueError(
+            f"y must contain one label for each of the {len(X)} rows of X; got shape {y.shape}.\n"
+            f"Pass an array of shape ({len(X)},)."
+        )
     classes, codes = distinct(y)
     if len(classes) != 2:
         raise ValueError(
-            f"{name} needs exactly 2 classes; y holds {len(classes)}: {classes.tolist()[:5]}.\n"
-            "Pass the labels of one against the rest, such as y == label."
+            f"{name} needs exactly 2 classes; y has {len(classes)}: {classes.tolist()[:5]}.\n"
+            "Pass the labels of one class against the rest, such as y == label."
         )
     check_inside(X, row_gaps(X, c), c)
     return X, codes, c
@@ -109,9 +113,10 @@ def two_classes(X: Points, y: Any, c: float, name: str) -> tuple[Array, Array, f
 def separation(data: TrainingData, sides: Array, *, sample: int = SAMPLE) -> Separation:
     """Decide whether a geodesic hyperplane separates two sides; ``sides`` gives the side of each class, 0 or 1.
 
-    The hulls of a sample are compared first. If they are apart, points in memory are then used completely. For points
-    in blocks, each pass adds the rows farthest beyond the current half-spaces, until there are none: then the
-    half-spaces contain all rows, so no points of the hulls are closer.
+    The hulls of a sample are compared first. If they do not intersect and all points are in memory, the hulls of all
+    rows are compared next. If the points are read in blocks, each pass adds the rows farthest outside the current
+    half-spaces, until there are none. The half-spaces then contain all rows, so their distance is the distance between
+    the hulls.
     """
     most = max(sample, SAMPLE_PER_DIMENSION * data.n_features)
     X_a, X_b, is_sample = _first_rows(data, sides, most)
@@ -138,11 +143,12 @@ def separation(data: TrainingData, sides: Array, *, sample: int = SAMPLE) -> Sep
 
 
 def hull_point(data: TrainingData, sides: Array) -> Array:
-    """Return the midpoint of the closest vertices of two hulls, the reference point of the paper (up to 5 dimensions).
+    """Return the midpoint of the closest vertices of two hulls, the paper's reference point, in up to 5 dimensions.
 
-    Meant for separable sides, although no separating hyperplane need pass through it; if the sides overlap, it is the
-    midpoint of two arbitrary rows. Weights are ignored, except that rows of weight 0 are left out. A vertex of the hull
-    of all rows is also a vertex of the hull of its block, so each block contributes only its vertices.
+    This point is meant for separable sides, although a separating hyperplane through it need not exist. If the sides
+    overlap, it is the midpoint of two arbitrary rows. Weights are ignored, except that rows of weight 0 are left out. A
+    vertex of the hull of all rows is also a vertex of the hull of its block, so each block contributes only its
+    vertices.
     """
     X_a, X_b = data.fold(_vertices, _merge_vertices, sides, data.c)[:2]
     return hull_midpoint(X_a, X_b, c=data.c).astype(np.float64)
@@ -152,8 +158,8 @@ def closest_point(data: TrainingData, sides: Array) -> Array:
     """Return the midpoint of the closest points of two hulls.
 
     If the sides are separable, a hyperplane through this point separates them. If the hulls intersect, it is an
-    arbitrary common point, and a good boundary need not pass through it. Weights are ignored, except that rows of
-    weight 0 are left out.
+    arbitrary common point, which need not lie near a good boundary. Weights are ignored, except that rows of weight 0
+    are left out.
     """
     found = separation(data, sides)
     if found.hyperplane is not None:
@@ -163,7 +169,7 @@ def closest_point(data: TrainingData, sides: Array) -> Array:
 
 
 def halfway(pair: ClosestPoints, c: float) -> HalfSpace | None:
-    """Return the hyperplane (w, p) halfway between two hulls, where w points to the second; None if they meet."""
+    """Return the hyperplane (w, p) halfway between two hulls, w pointing to the second, or None if they intersect."""
     if pair.half_space_a is None or pair.half_space_b is None:
         return None
     (_, p_a), (_, p_b) = pair.half_space_a, pair.half_space_b
@@ -177,7 +183,7 @@ def _inseparable(pair: ClosestPoints, c: float) -> Separation:
 
 
 def _rows_of_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array]:
-    """Return the positions in a block of the rows of each side, without rows of weight 0."""
+    """Return the positions of each side's rows in a block, without rows of weight 0."""
     present, second = block.present, sides[block.codes] > 0
     return np.flatnonzero(present & ~second), np.flatnonzero(present & second)
 
@@ -208,7 +214,7 @@ def _every_of_side(
 
 @checkpointable
 class Beyond(NamedTuple):
-    """Rows of each side outside its half-space and their margins, number of rows to keep, and smallest margin."""
+    """Rows that lie outside the half-space of their side, with their margins, and the smallest margin of all rows."""
 
     X_a: Array
     X_b: Array

@@ -24,22 +24,23 @@ from hyplearn.types import Array
 # FIRST_NUMBERS coordinates. Data in memory with at most COPIED_NUMBERS coordinates are used without sampling, because
 # copying each group is cheaper than selecting its rows in every pass.
 FIRST_ROWS, FIRST_NUMBERS, START_TOL, COPIED_NUMBERS = 20_000, 2**22, 1e-4, 2**20
-# Tolerances of the mean of all points and of class means in many dimensions: the distance to the exact mean is proven
-# to be smaller. In up to FEW_DIMENSIONS dimensions MEAN_TOL suffices, because a last Newton step squares the error.
+# EXACT and CLASS_TOL are the tolerances of the mean of all points and of class means in many dimensions. The distance
+# to the exact mean is proven to be smaller. In up to FEW_DIMENSIONS dimensions, MEAN_TOL suffices because a last Newton
+# step squares the error.
 EXACT, CLASS_TOL, MEAN_TOL = 1e-12, 1e-11, 1e-7
 # Maximum distance of p from the midpoint of the class means, in units of 1/√c. In the disk, a boundary at this distance
-# cuts off a twentieth of all directions. Larger values lose accuracy on Fashion-MNIST and the mammals, and bring
-# little benefit.
+# cuts off a twentieth of all directions. Larger values lose accuracy on Fashion-MNIST and the mammals data, and have
+# little benefit on other data.
 FARTHEST_SHIFT = 2.5
 
 
 def mean_of_all(data: TrainingData) -> Array:
-    """Weighted Fréchet mean of all points."""
+    """Compute the weighted Fréchet mean of all points."""
     return group_means(data, np.ones((1, data.n_classes), dtype=bool), _tolerance(data, EXACT))[0][0]
 
 
 def mean_and_class_means(data: TrainingData) -> tuple[Array, Array]:
-    """Weighted Fréchet means of all points and of each class; a class without weight gets the mean of all points."""
+    """Compute weighted Fréchet means of all points and of each class; a class of weight 0 gets the overall mean."""
     groups = np.vstack([np.ones(data.n_classes, dtype=bool), np.eye(data.n_classes, dtype=bool)])
     found = group_means(data, groups, _tolerance(data, EXACT))
     mean = found[0][0]
@@ -51,7 +52,7 @@ def _tolerance(data: TrainingData, of_many: float) -> float:
 
 
 def means_between(data: TrainingData, problems: Sequence[Array]) -> list[Array]:
-    """For each problem, compute the point :func:`between` the means of its sides; all problems share the passes."""
+    """Compute the point :func:`between` the means of the sides of each problem, in passes shared by all problems."""
     sided = [weighted_sides(data, sides) for sides in problems]
     found = group_means(data, np.array([group for groups in sided for group in groups]), _tolerance(data, CLASS_TOL))
     ends = np.cumsum([len(groups) for groups in sided])
@@ -67,10 +68,10 @@ def between(classes: Sequence[tuple[Array, float, float]], c: float) -> Array:
 
     .. math:: \frac{s^2}{d(m_-, m_+)} \log \frac{W_-}{W_+}
 
-    where W is the weight of a class and :math:`s^2` is the mean squared distance to the class means per dimension.
-    There the boundary between two round, equally wide classes crosses the geodesic; it leaves more space to the heavier
-    class. As all boundaries pass through p, class weights take effect through this distance. It is at most
-    ``FARTHEST_SHIFT``.
+    where W is the weight of a class and :math:`s^2` is the mean squared distance to the class means per dimension. At
+    this point, the boundary between two spherical classes of equal variance crosses the geodesic, leaving more space to
+    the class with the larger weight. As all boundaries pass through the reference point, class weights take effect only
+    through this distance. It is limited to ``FARTHEST_SHIFT``.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def weighted_sides(data: TrainingData, sides: Array) -> list[Array]:
 
 
 def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Array, float, float]]:
-    """Return mean, variance and weight of each group of classes, given as a mask; all groups share the same passes."""
+    """Return mean, variance and weight of each group of classes, given as a mask, in passes shared by all groups."""
     totals, d = groups @ data.totals, data.n_features
     first = min(FIRST_ROWS, max(1, FIRST_NUMBERS // d))
     few = data.n_rows <= first or (data.in_memory and data.n_rows * d <= COPIED_NUMBERS)
@@ -114,7 +115,7 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
         for g, part in enumerate(sums):
             if (centre := centres[g]) is None:
                 continue
-            if d > FEW_DIMENSIONS:  # use the sample's Hessian: computing it for all rows would take most of the time
+            if d > FEW_DIMENSIONS:  # use the sample's Hessian, because that of all rows would take most of the time
                 part = (*part[:2], parts[g][3], part[3])
             try:
                 centres[g] = searches[g].send(MeanEquations(centre, data.c, *part))
@@ -124,10 +125,10 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
 
 
 def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -> list[tuple[Array, float, Array, Any]]:
-    """Return mean and variance of every ``stride``-th row of each group; a group without rows has the origin as mean.
+    """Return the mean and variance of every ``stride``-th row of each group; an empty group has the origin as mean.
 
-    Also returns a starting point for all rows, which is not near the rim, and in many dimensions the Hessian of the
-    sample at that point.
+    Also return an initial point for the mean of all rows, which is not near the rim, and, in many dimensions, the
+    Hessian of the sample at that point.
     """
     X, codes, weights, gaps = data.fold(_every, columns_joined, stride)
     present = weights > 0

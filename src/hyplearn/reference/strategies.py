@@ -21,17 +21,18 @@ from hyplearn.types import Array
 
 Strategy: TypeAlias = Callable[[Array, Array | None, Array | None, float], Array]
 Reference: TypeAlias = str | Array | Strategy
-# Functions of the strategies that find a point between two sides.
+# Strategies that find a point between two sides, with their functions.
 TWO_SIDED: dict[str, Callable[[TrainingData, Array], Array]] = {
     "boundary": boundary_point,
     "closest": closest_point,
     "hull": hull_point,
 }
 STRATEGIES = ("boundary", "closest", "hull", "mean", "means", "origin")
-# Strategies whose point depends on the extreme rows of each side, so that a single outlying row can move it.
+# Strategies that depend on the extreme rows of each side. A single outlying row can move their reference point.
 OF_EXTREME_ROWS = ("closest", "hull")
-# Maximum numbers of rows and of coordinates for which equal rows are merged before a reference point is computed.
-# Repeating a row is then equivalent to increasing its weight, and the order of the rows does not matter.
+# FEW_ROWS and FEW_NUMBERS are the maximum numbers of rows and of coordinates for which equal rows are merged before a
+# reference point is computed. Repeating a row is then equivalent to increasing its weight, and the order of the rows
+# does not matter.
 FEW_ROWS, FEW_NUMBERS = 10_000, 2**22
 
 
@@ -41,11 +42,11 @@ def reference_points(reference: Reference, data: TrainingData, problems: Sequenc
     Parameters
     ----------
     reference : str, callable or array-like
-        A strategy's name, a function, or the points themselves: one for all problems, or one for each.
+        Name of a strategy, a function, or the points themselves: one point for all problems, or one point per problem.
     data : TrainingData
-        The points.
+        The labelled training points.
     problems : sequence of ndarrays
-        For each problem the side of every class, from 0.
+        Side of every class in each problem; sides are numbered from 0.
     """
     if isinstance(reference, str):
         if reference not in STRATEGIES:
@@ -64,9 +65,9 @@ def reference_points(reference: Reference, data: TrainingData, problems: Sequenc
 def reference_point(
     reference: Reference, X: Array, y: Array | None, weights: Array | None, c: float, *, threads: int = 1
 ) -> Array:
-    """Compute the reference point of labelled points; ``reference`` is a strategy's name, a function, or the point.
+    """Compute the reference point of labelled points; ``reference`` is a strategy, a function or the point itself.
 
-    Strategies work in up to ``threads`` threads; the point does not depend on their number.
+    Strategies use up to ``threads`` threads; the point does not depend on the number of threads.
 
     Examples
     --------
@@ -136,7 +137,8 @@ def _row_keys(X: Array) -> Array:
     keys = np.empty(len(X), dtype=np.uint64)
     for part in chunk_slices(X):
         bits = _without_signed_zeros(X[part]).view(np.uint64)
-        # The low bits of coordinates with few digits are 0, and would stay 0 in products modulo 2^64.
+        # Mix in the high bits, because the low bits of coordinates with few digits are 0 and would stay 0 in products
+        # modulo 2^64.
         keys[part] = (bits ^ (bits >> np.uint64(32))) @ factors
     return keys
 
@@ -150,8 +152,8 @@ def _by_function(reference: Strategy, data: TrainingData, sides: Array) -> Array
     """Compute the reference point with a user's function, for which all points must fit into the memory budget."""
     if not data.in_memory and 8 * data.n_rows * data.n_features > data.points.memory:
         raise ValueError(
-            f"reference={_name(reference)} needs all points in memory; {data.points.name} holds "
-            f"{data.n_rows * data.n_features * 8:,} bytes and its memory budget is {data.points.memory:,}.\n"
+            f"reference={_name(reference)} needs all points in memory; {data.points.name} takes "
+            f"{data.n_rows * data.n_features * 8:,} bytes, but the memory budget is {data.points.memory:,} bytes.\n"
             f"Raise memory= in open_points, pass the point itself, or choose one of {list(STRATEGIES)}."
         )
     block = data.gathered()
@@ -162,7 +164,7 @@ def _by_function(reference: Strategy, data: TrainingData, sides: Array) -> Array
 
 
 def given_points(reference: Any, n_problems: int, d: int, c: float) -> Array:
-    """Validate reference points given as an array, one for all problems or one per problem; return one per problem."""
+    """Validate reference points, one for all problems or one per problem, and return one point per problem."""
     try:
         given = np.asarray(reference, dtype=np.float64)
     except (TypeError, ValueError):
@@ -174,7 +176,7 @@ def given_points(reference: Any, n_problems: int, d: int, c: float) -> Array:
     if given.ndim == 2 and len(given) != n_problems > 1:
         raise ValueError(
             f"reference has {len(given)} points; expected {n_problems} (one per binary problem).\n"
-            "Pass one point for all, or one per class (a single point for two classes)."
+            "Pass one point for all problems, or one point per class (a single point for two classes)."
         )
     rows = given if given.ndim == 2 and len(given) == n_problems else [given] * n_problems
     return np.stack([checked_point(p, d, c) for p in rows])
@@ -196,7 +198,7 @@ def _checked_result(reference: Strategy, point: Any, d: int, c: float) -> Array:
     if problem:
         raise ValueError(
             f"reference={_name(reference)} must return one point of the ball, an array of shape ({d},); {problem}\n"
-            "It is called with the points, labels of ±1, weights (None if all are equal) and c."
+            "Correct the function; its arguments are the points, labels of ±1, weights (None if all are equal) and c."
         )
     return p
 

@@ -21,7 +21,8 @@ from hyplearn.types import Array, Points
 TOL = 1e-9
 # Near the rim, where p is stored less precisely, the width is SPACING times the spacing of floats, up to LARGEST_TOL.
 SPACING, LARGEST_TOL = 64.0, 1e-6
-# Number of coordinates in the sample that is solved first, and minimum number of rows in this sample.
+# SAMPLE_NUMBERS is the number of coordinates in the sample that is solved first. SAMPLE_ROWS is the minimum number of
+# rows in this sample.
 SAMPLE_NUMBERS, SAMPLE_ROWS = 2**18, 2**12
 # Each pass adds at most FEW + FEW_PER_DIMENSION * d rows of each side to the working rows.
 FEW, FEW_PER_DIMENSION = 32, 4
@@ -33,21 +34,21 @@ def widest_margin(X: Points, y: Any, *, c: float = 1.0) -> WidestMargin:
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Points of the ball, float32 or float64.
+        Points of the ball, as float32 or float64.
     y : array-like of shape (n,)
-        Labels, two different ones.
+        Labels of exactly two classes.
     c : float
         Absolute curvature.
 
     Returns
     -------
     WidestMargin
-        The hyperplane, the interval in which the widest margin lies, and the witnesses of both ends; or a common point
-        of the hulls of both classes as a witness that no hyperplane separates them.
+        The hyperplane, bounds on the widest margin, and the certificate that proves them; or, if no hyperplane
+        separates the classes, a common point of their hulls as a proof.
 
     See Also
     --------
-    separable : Whether there is such a hyperplane; its margin is at most this one.
+    separable : Decide whether a separating hyperplane exists, without maximising its margin.
 
     Examples
     --------
@@ -67,8 +68,8 @@ def widest_margin(X: Points, y: Any, *, c: float = 1.0) -> WidestMargin:
 def widest(data: TrainingData, sides: Array, *, sample_rows: int | None = None) -> WidestMargin:
     """Find the widest margin between two sides of training data; ``sides`` gives the side of each class, 0 or 1.
 
-    A sample is solved first; its working rows are the initial working rows of the full problem. Weights are ignored,
-    except that rows of weight 0 are left out.
+    The problem is first solved for a sample, whose working rows are the initial working rows for all rows. Weights are
+    ignored, except that rows of weight 0 are left out.
     """
     sample_rows = sample_rows or max(SAMPLE_ROWS, SAMPLE_NUMBERS // data.n_features)
     strides = subsample_strides(data.counts, sample_rows)
@@ -92,7 +93,7 @@ class Working(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Solution for the working rows, and the best hyperplane so far with its smallest distance to any row (c = 1)."""
+    """Solution for the working rows, and the best hyperplane so far with its distance to the nearest row (c = 1)."""
 
     contact: Contact
     hyperplane: HalfSpace | None
@@ -102,7 +103,7 @@ class Found(NamedTuple):
 
 
 def _close(data: TrainingData, sides: Array, working: Working, p: Array) -> Found:
-    """Solve for the working rows and add rows that are too close to the hyperplane, until there are none."""
+    """Solve the problem for the working rows and add rows too close to the hyperplane, until there are none."""
     few = FEW + FEW_PER_DIMENSION * data.n_features
     hyperplane, lower, n_passes, first = None, 0.0, 0, np.arange(len(working.X))
     while True:
@@ -122,7 +123,7 @@ def _close(data: TrainingData, sides: Array, working: Working, p: Array) -> Foun
 
 
 def _tolerance(margin: float, p: Array, c: float) -> float:
-    """Width of the interval at which the search stops, for c = 1."""
+    """Compute the width of the interval (for c = 1) at which the search stops."""
     spacing = EPS / row_gaps(p[None], c)[0]
     return max(TOL * max(1.0, margin), min(SPACING * spacing, LARGEST_TOL))
 
@@ -160,7 +161,7 @@ def _nearest_rows(X: Array, y: Array, c: float) -> tuple[Working, Array]:
 
 
 def _sample_block(block: LabelledBlock, sides: Array, strides: Array) -> tuple[Array, Array, Array]:
-    """Return positions, points and sides of the rows of a block that belong to the sample."""
+    """Return the positions, points and sides of those rows of a block that belong to the sample."""
     kept = subsample(block.start, block.codes, strides)
     kept = kept[block.present[kept]]
     return block.start + kept, block.X[kept], _signs(block, sides)[kept]
@@ -172,7 +173,7 @@ def _signs(block: LabelledBlock, sides: Array) -> Array:
 
 @checkpointable
 class Scan(NamedTuple):
-    """Rows of each side with the smallest heights, the number of rows to keep, and the smallest height of all rows."""
+    """Rows of each side with the smallest heights, the maximum number of these rows, and the smallest height of all."""
 
     positions: Array
     X: Array
@@ -202,7 +203,7 @@ def _lowest(parts: Sequence[Scan]) -> Scan:
 
 
 def _few_lowest(positions: Array, y: Array, heights: Array, few: int) -> Array:
-    """Return the indices of the ``few`` lowest rows of each side, skipping all but the first row at each height."""
+    """Return the indices of the ``few`` lowest rows of each side; of rows with equal heights, only the first counts."""
     order, kept = np.lexsort((positions, heights)), []
     for side in (-1, 1):
         own = order[y[order] == side]
