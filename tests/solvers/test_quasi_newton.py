@@ -7,7 +7,7 @@ import pytest
 
 from hyplearn.rows import ClassRows
 from hyplearn.solvers.softmax import solve as softmax
-from hyplearn.solvers.softmax.quasi_newton import QuasiNewton, _line_search, quasi_newton
+from hyplearn.solvers.softmax.quasi_newton import SampleHessian, _line_search, quasi_newton
 from support import naive
 
 KINDS = {
@@ -36,7 +36,7 @@ def point_at(source, W):
 
 def solved(source, tol=1e-10, **options):
     """Rounds from zero weights until the gap is at most tol; also the number of passes."""
-    method, evaluate = QuasiNewton(source, 0, **options), partial(point_at, source)
+    method, evaluate = SampleHessian(source, 0, **options), partial(point_at, source)
     point, passes = evaluate(np.zeros((source.n_classes, source.shape[1]))), 0
     while point.gap > tol:
         point, own = method.round(evaluate, point, tol)
@@ -58,7 +58,7 @@ def test_the_initial_guess_inverts_the_hessian_its_blocks_their_mean_or_its_diag
         "mean": np.linalg.solve(blocks.mean(axis=0), x.T).T,
         "diagonal": x / np.einsum("kaa->ka", blocks),
     }
-    found = QuasiNewton(source_of(rows, codes, C), 0, **KINDS[kind])._inverse(W)(x)
+    found = SampleHessian(source_of(rows, codes, C), 0, **KINDS[kind]).inverse(W)(x)
     assert np.allclose(found, due[kind], rtol=1e-9)
 
 
@@ -66,7 +66,7 @@ def test_blocks_of_two_classes_are_their_whole_hessian():
     rows, codes, C = problem(0, n=80, K=2)
     source = source_of(rows, codes, C)
     point = point_at(source, np.outer([-1, 1], np.random.default_rng(0).standard_normal(5)))
-    found = QuasiNewton(source, 0, matrix_entries=0)._inverse(point.W)(point.gradient)
+    found = SampleHessian(source, 0, matrix_entries=0).inverse(point.W)(point.gradient)
     due = np.linalg.solve(naive.softmax_hessian(rows, C, point.W), point.gradient.ravel())
     assert np.allclose(found.ravel(), due, rtol=1e-9)
 

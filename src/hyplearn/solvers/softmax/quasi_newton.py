@@ -5,6 +5,7 @@ Hessian comes from a sample of the rows and is renewed after every few steps: th
 small, of its diagonal blocks or of their mean if there are few columns, otherwise of its diagonal.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
@@ -55,8 +56,44 @@ E = TypeVar("E", bound=Evaluated)
 Steps = Sequence[tuple[Array, Array]]
 
 
-class QuasiNewton:
+class QuasiNewton(ABC):
     """Quasi-Newton method that stores its last steps, each as the change of W and the change of the gradient."""
+
+    round_steps = ROUND
+    rescales = True  # whether the guess is scaled to match the curvature along the last step, as usual in L-BFGS
+    keeps_steps = True  # whether the stored steps are still of use with a new guess of the inverse Hessian
+
+    def __init__(self) -> None:
+        self.steps: Steps = []
+        self.passes = 0
+
+    @abstractmethod
+    def inverse(self, W: Array) -> Operator:
+        """Return the initial guess of the inverse Hessian at W, as a function; raises LinAlgError if it is singular."""
+
+    def round(self, evaluate: Callable[[Array], E], point: E, tol: float) -> tuple[E | None, int]:
+        """Make a round of steps; return the last point (None if P does not decrease) and the number of passes."""
+        inverse, first, passes = self.inverse(point.W), point, self.passes
+        if not self.keeps_steps:
+            self.steps = []
+        for _ in range(self.round_steps):
+            if point.gap <= tol:
+                break
+            guess = _scaled(inverse, self.steps[-1]) if self.rescales and self.steps else inverse
+            step = -quasi_newton(point.gradient, self.steps, guess)
+            following, tried = _line_search(evaluate, point, step)
+            self.passes += tried
+            if following is None:
+                self.steps = []
+                break
+            self.steps = [*self.steps, (following.W - point.W, following.gradient - point.gradient)][-REMEMBERED:]
+            point = following
+        lower = point.primal < first.primal or point.gap < 0.5 * first.gap
+        return (point if lower else None), self.passes - passes
+
+
+class SampleHessian(QuasiNewton):
+    """Quasi-Newton method whose initial guess inverts the Hessian of a sample, or a part of this matrix."""
 
     def __init__(
         self,
@@ -68,44 +105,26 @@ class QuasiNewton:
         mean_columns: int = MEAN_COLUMNS,
         sample_numbers: int = SAMPLE_NUMBERS,
     ) -> None:
+        super().__init__()
         entries, d = source.n_classes * source.shape[1], source.shape[1]
         self.source, self.seed = source, seed
         self.size = max(1, min(sample_numbers // d, ROWS_PER_ENTRY * entries))
         kinds = {"whole": entries <= matrix_entries, "blocks": d <= block_columns, "mean": d <= mean_columns}
         self.kind = next((kind for kind, applies in kinds.items() if applies), "diagonal")
-        self.steps: Steps = []
+        self.keeps_steps = self.kind != "whole"  # a new matrix is better than the old one with its corrections
 
     @cached_property
     def sample(self) -> tuple[Array, Array, Array]:
         """Rows, codes and costs of the sample, drawn in one pass."""
+        self.passes += 1
         is_part = self.source.shape[0] > self.size
         rng = np.random.default_rng(self.seed)
         sample = self.source.sample(self.size, rng) if is_part else self.source.gathered()
         assert isinstance(sample, ClassRows)
         return sample[:], sample.codes, sample.costs
 
-    def round(self, evaluate: Callable[[Array], E], point: E, tol: float) -> tuple[E | None, int]:
-        """Make up to ``ROUND`` steps; return the last point (None if P does not decrease) and the number of passes."""
-        passes = 0 if "sample" in self.__dict__ else 1
-        inverse, first = self._inverse(point.W), point
-        if self.kind == "whole":  # the new matrix is better than the old one with its corrections
-            self.steps = []
-        for _ in range(ROUND):
-            if point.gap <= tol:
-                break
-            step = -quasi_newton(point.gradient, self.steps, _scaled(inverse, self.steps))
-            following, tried = _line_search(evaluate, point, step)
-            passes += tried
-            if following is None:
-                self.steps = []
-                break
-            self.steps = [*self.steps, (following.W - point.W, following.gradient - point.gradient)][-REMEMBERED:]
-            point = following
-        lower = point.primal < first.primal or point.gap < 0.5 * first.gap
-        return (point if lower else None), passes
-
-    def _inverse(self, W: Array) -> Operator:
-        """Return the initial guess of the inverse Hessian at W, as a function; raises LinAlgError if it is singular."""
+    def inverse(self, W: Array) -> Operator:
+        """Return the inverse of the sample's Hessian at W, of its diagonal blocks, of their mean or of its diagonal."""
         rows, codes, costs = self.sample
         pi, _, _ = probabilities(W @ rows.T, codes)
         if self.kind == "whole":
@@ -137,11 +156,9 @@ def quasi_newton(gradient: Array, steps: Steps, inverse: Operator) -> Array:
     return out
 
 
-def _scaled(inverse: Operator, steps: Steps) -> Operator:
-    """Scale the initial inverse Hessian to match the curvature along the last step, as usual in L-BFGS."""
-    if not steps:
-        return inverse
-    step, change = steps[-1]
+def _scaled(inverse: Operator, last: tuple[Array, Array]) -> Operator:
+    """Scale the initial inverse Hessian to match the curvature along the last step."""
+    step, change = last
     scale = np.sum(step * change) / np.sum(change * inverse(change))
     return lambda x: scale * inverse(x)
 

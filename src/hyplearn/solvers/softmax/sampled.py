@@ -7,29 +7,26 @@ The Hessian of a sample of s rows has a relative error of about :math:`\sqrt{m /
 the error.
 """
 
-from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from hyplearn.data.folding import columns_summed, summed
+from hyplearn.data.folding import columns_summed
 from hyplearn.rows import ClassRows, RowSource
 from hyplearn.rows.memory import SAMPLE_NUMBERS
 from hyplearn.solvers.conjugate_gradients import Operator, conjugate_gradients
 from hyplearn.solvers.softmax.probabilities import chunks, loss_and_sums, probabilities
-from hyplearn.solvers.softmax.quasi_newton import quasi_newton
-from hyplearn.solvers.softmax.solve import ENOUGH, LENGTHS, SoftmaxSolution, _losses_along_block, solve_softmax
-from hyplearn.solvers.solution import Progress, Report, Status
+from hyplearn.solvers.softmax.quasi_newton import QuasiNewton
+from hyplearn.solvers.softmax.solve import SoftmaxSolution, add_blocks, iterate, solve_softmax
+from hyplearn.solvers.solution import Report
 from hyplearn.types import Array
 
 # Tolerance for the sample's solution, far below the gap that its weights have on all rows.
 SAMPLE_TOL = 1e-2
 # Systems with the sample's Hessian are solved to this relative residual, which is below the sampling error.
 FORCING = 0.03
-# Number of most recent steps that are stored to correct the Hessian.
-REMEMBERED = 10
 
 
 class Gradient(NamedTuple):
@@ -67,26 +64,33 @@ def solve_softmax_by_sample(
     assert isinstance(raw, ClassRows)
     sample = ClassRows.of(raw[:] @ projection, raw.codes, raw.costs, raw.n_classes)
     W = solve_softmax(sample, tol=max(tol, SAMPLE_TOL), start=start, seed=seed).W
-    factors = _class_factors(sample, W)
-    point, n_iter, n_passes, status = _gradient(source, projection, W), 0, 2, "optimal"
-    steps: list[tuple[Array, Array]] = []
-    while point.gap > tol:
-        if n_iter == max_iter:
-            status = "max_iter"
-            break
-        step = -quasi_newton(point.gradient, steps, _sample_inverse(sample, point.W, factors))
-        following, passes = _line_search(source, projection, point, step)
-        n_iter, n_passes = n_iter + 1, n_passes + passes
-        if following is None:
-            status = "stalled"
-            break
-        steps = [*steps, (following.W - point.W, following.gradient - point.gradient)][-REMEMBERED:]
-        point = following
-        if report is not None:
-            report(Progress(n_passes, point.primal, point.primal - point.gap * max(1.0, point.primal), point.gap, n))
-    final: Status = status  # type: ignore[assignment]
+    evaluate = partial(_gradient, source, projection)
+    step = partial(ProjectedHessian(sample, W).round, evaluate, tol=tol)
+    point, status, n_iter, n_passes = iterate(step, evaluate(W), n, 2, tol, max_iter, report)
     empty = partial(np.zeros, (0, 0))
-    return SoftmaxSolution(point.W, point.primal, point.gap, final, max(n_iter, 1), n_passes, empty, False)
+    return SoftmaxSolution(point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes, empty, False)
+
+
+class ProjectedHessian(QuasiNewton):
+    """Quasi-Newton method whose initial guess solves systems with a sample's Hessian, by conjugate gradients.
+
+    The preconditioner is made of the diagonal blocks of the sample's Hessian at the weights ``W``.
+    """
+
+    round_steps = 1
+    rescales = False  # the sample's Hessian has the right scale, and a further system would have to be solved
+
+    def __init__(self, sample: ClassRows, W: Array) -> None:
+        super().__init__()
+        self.sample, self.factors = sample, _class_factors(sample, W)
+
+    def inverse(self, W: Array) -> Operator:
+        """Return a function that solves systems with the sample's Hessian at W."""
+        product = _sample_product(self.sample, W)
+        return lambda x: conjugate_gradients(product, self._precondition, x, FORCING * float(np.linalg.norm(x)))[0]
+
+    def _precondition(self, residual: Array) -> Array:
+        return np.stack([cho_solve(factor, row) for factor, row in zip(self.factors, residual, strict=True)])
 
 
 def _gradient(source: RowSource, projection: Array, W: Array) -> Gradient:
@@ -100,22 +104,8 @@ def _class_factors(sample: ClassRows, W: Array) -> list[tuple[Array, bool]]:
     for chunk, codes, costs in chunks(sample, sum(W.shape)):
         rows = chunk.rows
         pi, _, _ = probabilities(W @ rows.T, codes)
-        for k, share in enumerate(pi):
-            blocks[k] += (rows * (costs * share * (1 - share))[:, None]).T @ rows
+        add_blocks(rows, costs, pi, blocks)
     return [cho_factor(block, overwrite_a=True) for block in blocks]
-
-
-def _sample_inverse(sample: ClassRows, W: Array, factors: Sequence[tuple[Array, bool]]) -> Operator:
-    """Return a function that solves systems with the sample's Hessian at W, by conjugate gradients."""
-    product = _sample_product(sample, W)
-
-    def precondition(residual: Array) -> Array:
-        return np.stack([cho_solve(factor, row) for factor, row in zip(factors, residual, strict=True)])
-
-    def solve(right: Array) -> Array:
-        return conjugate_gradients(product, precondition, right, FORCING * float(np.linalg.norm(right)))[0]
-
-    return solve
 
 
 def _sample_product(sample: ClassRows, W: Array) -> Operator:
@@ -130,15 +120,3 @@ def _sample_product(sample: ClassRows, W: Array) -> Operator:
         return direction + (weights * slopes) @ rows
 
     return product
-
-
-def _line_search(source: RowSource, projection: Array, point: Gradient, step: Array) -> tuple[Gradient | None, int]:
-    """Return the point after the step or a part of it (None if P does not decrease), and the number of passes."""
-    following, passes = _gradient(source, projection, point.W + step), 1
-    if not following.primal <= point.primal + ENOUGH * float(np.sum(point.gradient * step)):
-        raw = point.W @ projection.T, step @ projection.T
-        values = source.fold(_losses_along_block, summed, *raw, LENGTHS)
-        values += [0.5 * np.sum((point.W + t * step) ** 2) for t in LENGTHS]
-        following, passes = _gradient(source, projection, point.W + LENGTHS[np.argmin(values)] * step), 3
-    lower = following.primal < point.primal or following.gap < 0.5 * point.gap
-    return (following if lower else None), passes

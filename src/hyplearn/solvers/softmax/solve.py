@@ -21,7 +21,7 @@ from hyplearn.rows import ClassRows, RowSource
 from hyplearn.rows.memory import SAMPLE_NUMBERS
 from hyplearn.solvers.softmax.kernels import point_block
 from hyplearn.solvers.softmax.probabilities import chunks, loss_and_sums, probabilities
-from hyplearn.solvers.softmax.quasi_newton import QuasiNewton
+from hyplearn.solvers.softmax.quasi_newton import E, SampleHessian
 from hyplearn.solvers.solution import Progress, Report, Status
 from hyplearn.types import Array
 
@@ -150,32 +150,46 @@ def solve_softmax(
     full = start.size <= full_hessian
     point = _point(source, start, full=full, second=full)
     step = partial(_newton_step, source) if full else _rounds(source, seed, tol)
-    n_iter, n_passes = 0, 1
-    status: Status = "optimal"
+    point, status, n_iter, n_passes = iterate(step, point, n, 1, tol, max_iter, report)
+    make_hessian = partial(_hessian_at, source, point)
+    return SoftmaxSolution(point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes, make_hessian, full)
+
+
+def iterate(
+    step: Callable[[E], tuple[E | None, int]],
+    point: E,
+    n: int,
+    n_passes: int,
+    tol: float,
+    max_iter: int,
+    report: Report | None,
+) -> tuple[E, Status, int, int]:
+    """Repeat a step until the gap is at most ``tol``; return the last point, the status, iterations and passes.
+
+    ``n`` is the number of rows, ``n_passes`` the number of passes over them before the first step.
+    """
+    n_iter = 0
     while point.gap > tol:
         if n_iter == max_iter:
-            status = "max_iter"
-            break
+            return point, "max_iter", n_iter, n_passes
         try:
             following, passes = step(point)
         except np.linalg.LinAlgError:  # the rows are so long that the added identity is lost in rounding
             following, passes = None, 0
         n_iter, n_passes = n_iter + 1, n_passes + passes
         if following is None:
-            status = "stalled"
-            break
+            return point, "stalled", n_iter, n_passes
         point = following
         if report is not None:
             dual = point.primal - point.gap * max(1.0, point.primal)
             report(Progress(n_passes, point.primal, dual, point.gap, n))
-    make_hessian = partial(_hessian_at, source, point)
-    return SoftmaxSolution(point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes, make_hessian, full)
+    return point, "optimal", n_iter, n_passes
 
 
 def _rounds(source: RowSource, seed: int, tol: float) -> Callable[[Point], tuple[Point | None, int]]:
     """Return a function that makes a round of quasi-Newton steps."""
     evaluate = partial(_point, source, full=False, second=False)
-    return partial(QuasiNewton(source, seed).round, evaluate, tol=tol)
+    return partial(SampleHessian(source, seed).round, evaluate, tol=tol)
 
 
 def _hessian_at(source: RowSource, point: Point) -> Array:
@@ -232,11 +246,11 @@ def _point_block(block: ClassRows, W: Array, full: bool, second: bool) -> tuple[
     if second:
         for chunk, codes, costs in chunks(block, K + d):
             rows = chunk.rows
-            _add_blocks(rows, costs, probabilities(W @ rows.T, codes)[0], hessian)
+            add_blocks(rows, costs, probabilities(W @ rows.T, codes)[0], hessian)
     return loss, V, hessian
 
 
-def _add_blocks(rows: Array, costs: Array, pi: Array, hessian: Array) -> None:
+def add_blocks(rows: Array, costs: Array, pi: Array, hessian: Array) -> None:
     """Add the terms of some rows to the diagonal blocks of the Hessian, or to their mean."""
     if hessian.ndim == 2:
         scaled = np.sqrt(costs * (1 - np.sum(pi**2, axis=0)) / len(pi))[:, None] * rows
