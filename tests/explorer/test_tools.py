@@ -19,6 +19,7 @@ from hyplearn.geometry import distance, geodesic
 from support.balls import cloud
 from support.explored import rgb, scene_of, waited
 from support.luminance import contrast
+from support.printed import page_sizes, pictures
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 N = 150
@@ -499,6 +500,18 @@ def test_forty_classes_differ_in_colour_or_shape_and_stand_out_from_the_ground(b
     assert browser.run("return document.querySelectorAll('#legend polygon').length") >= 30
 
 
+def test_the_legend_is_on_the_first_screen_and_a_long_one_scrolls(browser, tmp_path):
+    browser.resize(1440, 800)
+    for many in (13, 40):
+        labels = np.array([f"class {k}" for k in range(many)])[np.arange(N) % many]
+        model = PoincareLogisticRegression(C=1.0).fit(X, labels)
+        browser.open(explore(model, X, labels, title="A title of two lines in the panel"), tmp_path)
+        assert browser.box("#legend")[1] < 400
+        assert (browser.box("#legend li:last-child")[3] <= 800) == (many == 13)
+        # The controls below follow within a screen, however many classes there are.
+        assert browser.box("#selecting")[1] < 1200
+
+
 def legend(browser):
     script = "return [...document.querySelectorAll('#legend li')].map((one) => one.querySelector('.name').textContent)"
     return browser.run(script)
@@ -582,17 +595,67 @@ def test_the_theme_follows_the_url_the_embedding_page_and_the_switch(browser, tm
         browser.driver.switch_to.default_content()
 
 
-def test_printed_pages_are_light_and_have_no_buttons(browser, tmp_path, page):
-    browser.resize(1000, 760, scheme="dark")
+# Sides of a printed disk and its radius, in pixels of its picture.
+PAPER, RADIUS = 1920, 918
+
+
+def drawn_and_coloured(pixels, points, labels):
+    """Whether each pixel is not white, and whether each point has the colour of its class."""
+    colours = np.array([rgb(one["light"]) for one in scene_of(explore(SOFTMAX, X, Y))["styles"]])
+    column, row = (PAPER / 2 + RADIUS * points * [1, -1]).astype(int).T
+    wanted = colours[np.searchsorted(SOFTMAX.classes_, labels)]
+    return (pixels < 250).any(axis=2), (pixels[row, column] == wanted).all(axis=1)
+
+
+@pytest.mark.parametrize(("width", "height"), [(8.27, 11.69), (8.5, 11), (11.69, 8.27)])
+@pytest.mark.parametrize("size", [(1440, 800), (390, 844)])
+def test_printed_disks_are_round_and_complete(browser, tmp_path, size, width, height):
+    browser.resize(*size, scheme="dark")
+    browser.open(explore(SOFTMAX, X, Y), tmp_path)
+    pdf = browser.print(paperWidth=width, paperHeight=height, printBackground=False)
+    assert len(page_sizes(pdf)) == 1
+    [(pixels, (left, bottom, right, top))] = pictures(pdf)
+    assert pixels.shape == (PAPER, PAPER, 3)
+    assert right - left == pytest.approx(top - bottom, rel=0.005)
+    assert right - left > 72 * 0.5 * min(width, height)
+    assert 0 < left < right < 72 * width
+    assert 0 < bottom < top < 72 * height
+    is_drawn, is_coloured = drawn_and_coloured(pixels, X, Y)
+    across, down = np.flatnonzero(is_drawn.any(axis=0)), np.flatnonzero(is_drawn.any(axis=1))
+    for places in (across, down):
+        assert np.allclose([places[0], places[-1]], [PAPER / 2 - RADIUS, PAPER / 2 + RADIUS], atol=3)
+    assert is_drawn.mean() == pytest.approx(np.pi * (RADIUS / PAPER) ** 2, rel=0.02)
+    assert is_coloured.mean() > 0.9
+    browser.next_frames()
+    assert browser.ask("state().isDark")
+    assert browser.run("return document.getElementById('paper').children.length") == 0
+
+
+def test_printed_pages_of_two_models_have_both_disks(browser, tmp_path):
+    browser.open(explore([SOFTMAX, PoincareSVC("means", folds=2).fit(X, Y)], X, Y), tmp_path)
+    pdf = browser.print()
+    (one, first), (other, second) = pictures(pdf)
+    assert len(page_sizes(pdf)) == 1
+    assert first[2] < second[0]
+    assert first[1] == second[1]
+    assert (one != other).any()
+
+
+def test_printed_pages_have_the_title_and_the_legend_but_no_buttons(browser, tmp_path, page):
     browser.open(page, tmp_path)
-    browser.run("window.dispatchEvent(new Event('beforeprint'))")
-    assert not browser.ask("state().isDark")
+    browser.choose("colour", "column1")
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    assert browser.run("return getComputedStyle(document.getElementById('tools')).display") == "none"
-    assert browser.run("return getComputedStyle(document.getElementById('legend')).display") != "none"
+    browser.next_frames()
+    lines = browser.run("return document.body.innerText").splitlines()
+    assert {"Animals", "Colour by", "ant", "bee", "cat", "Showing 150 of 150 points"} <= set(lines)
+    assert not {"Move", "Lasso", "Find a point", "Save as CSV", "What am I looking at?"} & set(lines)
+    assert browser.run("return document.querySelector('.bar').getBoundingClientRect().width") > 100
+    left, top, right, bottom = browser.box("#paper canvas")
+    assert right - left == pytest.approx(bottom - top)
+    assert right - left > 300
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-    browser.run("window.dispatchEvent(new Event('afterprint'))")
-    browser.rest()
+    browser.next_frames()
+    assert "Lasso" in browser.run("return document.body.innerText")
 
 
 def test_all_controls_have_accessible_names_and_keyboard_focus(browser, tmp_path, page):

@@ -200,6 +200,10 @@ class Browser:
         self.run(script + "one.dispatchEvent(new Event('change'))", name, value)
         self.rest()
 
+    def print(self, **options):
+        """Print the page; returns the bytes of a PDF file."""
+        return base64.b64decode(self.driver.execute_cdp_cmd("Page.printToPDF", options)["data"])
+
     def downloads(self, folder):
         """Set the folder for files that pages save."""
         settings = {"behavior": "allow", "downloadPath": str(folder)}

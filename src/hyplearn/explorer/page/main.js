@@ -19,7 +19,7 @@ import { readRuns } from "./runs.js";
 import { Theme } from "./theme.js";
 import { Host } from "./host.js";
 import { listen } from "./input.js";
-import { askForPicture, pngOf, svgOf } from "./picture.js";
+import { askForPicture, paperOf, pngOf, svgOf } from "./picture.js";
 import { csvOf } from "./csv.js";
 import { countsOf } from "./legend.js";
 import { MOST_ZOOM, View } from "./view.js";
@@ -47,7 +47,7 @@ class App {
     [this.colouring] = this.colourings;
     Object.assign(this, {
       marked: -1, pinned: -1, pointed: null, isHolding: false, hasKeyboard: false, curve: null, tool: "move", how: "replace",
-      showsEach: false, showsEdges: true, showsSupport: scene.known === 2, showsDisagreement: scene.models.length > 1, frames: [], rests: [], isSettled: false,
+      showsEach: false, showsEdges: true, showsSupport: scene.known === 2, showsDisagreement: scene.models.length > 1, frames: [], rests: [], isSettled: false, isPrinting: false,
     });
     this.palette = new Palette(scene);
     this.theme = new Theme((isDark) => this.recolour(isDark));
@@ -401,6 +401,7 @@ class App {
     window.addEventListener("hashchange", () => this.open(window.location.hash.slice(1)));
     window.addEventListener("beforeprint", () => this.print(true));
     window.addEventListener("afterprint", () => this.print(false));
+    window.matchMedia("print").addEventListener("change", ({ matches }) => this.print(matches));
     this.useTool("move");
     this.selection.set(JSON.parse(byId("selection").textContent));
     this.ownSelection = this.selection.text;
@@ -420,12 +421,14 @@ class App {
     this.step(event.shiftKey ? 1 : -1);
   }
 
-  // Paper is light.
+  // Paper is light, and has pictures in place of the stages.
   print(isBeginning) {
+    if (isBeginning === this.isPrinting) return;
+    this.isPrinting = isBeginning;
     if (isBeginning) this.screenTheme = this.theme.chosen;
+    document.documentElement.classList.toggle("paper", isBeginning);
     this.theme.choose(isBeginning ? "light" : this.screenTheme);
-    this.resize();
-    for (const _ of this.drawing(this.haste.whole(this.ratio)));
+    byId("paper").replaceChildren(...(isBeginning ? paperOf(this) : []));
   }
 }
 

@@ -18,8 +18,8 @@ export function drawOverlay(context, disk, view) {
   if (model.support && app.showsSupport) drawSupport(context, app, model, view, ink);
   context.restore();
   drawReference(context, app, model, view, ink);
-  drawMarks(context, app, view, ink);
-  if (app.curve !== null) drawCurve(context, app.curve, ink);
+  if (app.marked >= 0) drawMark(context, app, view, ink);
+  if (view === app.view) drawTools(context, app, ink);
 }
 
 function drawRim(context, view, ink) {
@@ -128,15 +128,16 @@ function drawStar(context, [x, y], size, colour, edge) {
   context.fill();
 }
 
-// The point that the card speaks of, and the cursor of the keyboard.
-function drawMarks(context, { points, marked, hasKeyboard, cursor, palette }, view, ink) {
-  if (marked >= 0) {
-    const at = view.diskToScreen(points.seen(marked));
-    context.beginPath();
-    context.arc(...at, 8, 0, 2 * Math.PI);
-    stroke(context, cssOf(palette.disk), 4);
-    stroke(context, ink, 2);
-  }
+// The point that the card speaks of.
+function drawMark(context, { points, marked, palette }, view, ink) {
+  context.beginPath();
+  context.arc(...view.diskToScreen(points.seen(marked)), 8, 0, 2 * Math.PI);
+  stroke(context, cssOf(palette.disk), 4);
+  stroke(context, ink, 2);
+}
+
+// What belongs to the screen: the cursor of the keyboard, and the box or lasso that is being drawn.
+function drawTools(context, { hasKeyboard, cursor, curve, palette }, ink) {
   if (hasKeyboard) {
     const [x, y] = cursor;
     context.beginPath();
@@ -147,9 +148,9 @@ function drawMarks(context, { points, marked, hasKeyboard, cursor, palette }, vi
     stroke(context, cssOf(palette.disk), 4.5);
     stroke(context, ink, 2);
   }
+  if (curve !== null) drawCurve(context, curve, ink);
 }
 
-// The box or lasso that is being drawn.
 function drawCurve(context, curve, ink) {
   context.beginPath();
   curve.forEach((at, k) => (k === 0 ? context.moveTo(...at) : context.lineTo(...at)));

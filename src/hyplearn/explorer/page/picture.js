@@ -2,7 +2,7 @@
 import { cssOf } from "./colours.js";
 import { contours } from "./contour.js";
 import { rangeOf, dataOf } from "./colouring.js";
-import { byId, download, grouped, short, svgElement } from "./dom.js";
+import { byId, download, element, grouped, short, svgElement } from "./dom.js";
 import { imageOf, painting } from "./disk.js";
 import { drawOverlay } from "./overlay.js";
 import { traceShape } from "./shapes.js";
@@ -19,6 +19,9 @@ const FONT = "13px system-ui, sans-serif";
 const CELL = 4;
 // Points of vector graphics are inside the rim by at least this, where a code is asked for.
 const INSIDE = 0.99999;
+// Sides of a printed disk in CSS pixels, of which the page has 17 cm, and pixels for each of them: 300 to the inch.
+const PAPER = 640;
+const PAPER_RATIO = 3;
 
 // What the picture holds and where: disks side by side, and the legend at their right.
 function layoutOf(app) {
@@ -86,16 +89,33 @@ export function pngOf(app, pixels) {
   const context = canvas.getContext("2d");
   context.fillStyle = cssOf(palette.ground);
   context.fillRect(0, 0, canvas.width, canvas.height);
-  app.disks.forEach((disk, k) => {
-    const image = imageOf(Math.round(view.width * scale), Math.round(view.height * scale));
-    for (const _ of painting(image, disk, view, app.haste.whole(scale), app.paint));
-    context.putImageData(image.data, Math.round(k * view.width * scale), 0);
-    context.setTransform(scale, 0, 0, scale, k * view.width * scale, 0);
-    drawOverlay(context, disk, view);
-  });
+  app.disks.forEach((disk, k) => context.drawImage(pictureOf(disk, view, scale), Math.round(k * view.width * scale), 0));
   context.setTransform(scale, 0, 0, scale, 0, 0);
   drawLegend(context, app, layout);
   return new Promise((done) => canvas.toBlob(done));
+}
+
+// A disk under a view, with so many pixels per CSS pixel.
+function pictureOf(disk, view, scale) {
+  const { haste, paint } = disk.app;
+  const image = imageOf(Math.round(view.width * scale), Math.round(view.height * scale));
+  for (const _ of painting(image, disk, view, haste.whole(scale), paint));
+  const canvas = element("canvas", { width: image.width, height: image.height });
+  const context = canvas.getContext("2d");
+  context.putImageData(image.data, 0, 0);
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  drawOverlay(context, disk, view);
+  return canvas;
+}
+
+// The disks for paper, the same for every window, each with the name of its model if there are two.
+export function paperOf(app) {
+  app.settle();
+  const view = app.view.resized(PAPER, PAPER);
+  return app.disks.map((disk) => {
+    const caption = app.disks.length > 1 ? [element("figcaption", { text: disk.model.name })] : [];
+    return element("figure", {}, ...caption, pictureOf(disk, view, PAPER_RATIO));
+  });
 }
 
 export function svgOf(app, pixels) {

@@ -27,6 +27,13 @@ export class View {
     this.radius = Math.max(20, Math.min(width, height) / 2 - MARGIN);
   }
 
+  // The same view in a rectangle of another size.
+  resized(width, height) {
+    const other = Object.assign(new View(), { centre: this.centre, zoom: this.zoom, shift: this.shift });
+    other.resize(width, height);
+    return other;
+  }
+
   get scale() {
     return this.radius * this.zoom;
   }
