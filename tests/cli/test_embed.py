@@ -169,6 +169,6 @@ def test_wrong_methods_outputs_and_roots_raise_clear_errors(run, tmp_path):
     assert "puma" in run("embed", "tree.nwk", "--method", "tree", "--root", "puma", "-o", "p.npz", code=1).stderr
     np.savez(tmp_path / "x.npz", X=ball(30)[0])
     assert (
-        "the name of a cell; got 'puma', and cells have no names"
+        "the name of a cell; got 'puma' (cells have no names)"
         in run("embed", "x.npz", "--method", "map", "--root", "puma", "-o", "p.npz", code=1).stderr
     )

@@ -1,4 +1,4 @@
-"""Embedding of trees, distances, graphs, cells and images in the ball, and readers for embeddings of other tools."""
+"""Embed trees, distances, graphs, cells and images in the ball, and read embeddings from other tools."""
 
 from hyplearn.embedding.ball_net import BallNet
 from hyplearn.embedding.hyperbolicity import Hyperbolicity, hyperbolicity

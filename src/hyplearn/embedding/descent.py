@@ -1,8 +1,9 @@
 r"""Embedding in the ball of curvature -1 by descent: a spectral initialisation, then L-BFGS along geodesics.
 
-Points of the hyperboloid satisfy :math:`\cosh d_{ij} = X^0_i X^0_j - \langle X_i, X_j \rangle`. So the matrix of the
-hyperbolic cosines of their distances has one positive eigenvalue, which gives the first coordinate, and as many
-negative ones as the space has dimensions, which give the others (Keller-Ressel and Nargang, "Hydra", 2020).
+Points of the hyperboloid satisfy :math:`\cosh d_{ij} = X^0_i X^0_j - \langle X_i, X_j \rangle`. The matrix of the
+hyperbolic cosines of their distances therefore has one positive eigenvalue, which gives the first coordinate, and one
+negative eigenvalue per dimension of the space, which give the other coordinates (Keller-Ressel and Nargang, "Hydra",
+2020).
 
 Tangent vectors are in frame coordinates, whose Euclidean lengths are hyperbolic lengths.
 """
@@ -28,21 +29,21 @@ from hyplearn.types import Array
 SMALL = 400
 # Number of steps that L-BFGS stores (the usual value); each step takes two arrays of the size of X.
 MEMORY = 10
-# Number of times a step is halved before the descent stops: the last step is 1e-9 of the first.
+# Maximum number of times that a step is halved before the descent stops. The last step is 1e-9 times the first.
 MOST_HALVINGS = 30
-# Fraction of the linear decrease that a step must achieve: the usual constant of Armijo's rule.
+# Fraction of the linear decrease that a step must achieve, which is the usual constant of Armijo's rule.
 ARMIJO = 1e-4
 # Smallest gap of a point. The minimum may lie farther out, but float64 does not resolve points with a smaller gap, so
 # steps to such points are rejected.
 SMALLEST_GAP = 4 * np.finfo(np.float64).eps
 
-# Number of blocks into which rows are divided for threads. It is fixed and sums are added in order, so that results do
-# not depend on the number of threads.
+# Number of blocks into which rows are divided for threads. It is fixed, and sums over blocks are added in order, so
+# that results do not depend on the number of threads.
 BLOCKS = 16
 # Number of points below which starting threads takes longer than it saves.
 FEW = 200
 
-# Function that returns its value and gradient at points.
+# Function of points that returns its value and its gradient.
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
 # Function that is called after each step with the number of the step, the new value, and the decrease.
 StepReport: TypeAlias = Callable[[int, float, float], None]
@@ -72,7 +73,7 @@ class Hydra(NamedTuple):
         return _ball(self.vectors * np.sqrt(self.values))
 
     def extend(self, D: Array) -> Array:
-        """Return points of the unit ball, given rows of distances to the old points; old rows give the old points."""
+        """Embed rows, given their distances to the old points; the old rows are mapped to the old points."""
         values = np.where(self.values > 0, self.values, np.inf)
         return _ball(-(np.cosh(D) @ self.vectors) / np.sqrt(values))
 
@@ -123,8 +124,9 @@ def descend(
 ) -> Descent:
     """Minimise a function of points with L-BFGS, until a step decreases the value by less than ``tol`` times the value.
 
-    Tangent vectors of different points are compared by their frame coordinates, an isometric transport. ``stiffness``
-    approximates the second derivative with respect to one point; it sets the length of the first step.
+    Tangent vectors at different points are compared in frame coordinates, which transport them isometrically.
+    ``stiffness`` approximates the second derivative with respect to one point; it determines the length of the first
+    step.
     """
     value, gradient = objective(X)
     history = [value]

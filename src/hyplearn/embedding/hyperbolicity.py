@@ -31,7 +31,7 @@ class Hyperbolicity:
     Attributes
     ----------
     rows : ndarray of shape (n_points,)
-        Rows that were used: all of them, or a random sample.
+        Indices of the rows that were used: all rows, or a random sample.
     n_components : int
         Dimension of the two embeddings.
     diameter : float
@@ -64,7 +64,7 @@ class Hyperbolicity:
 
     @property
     def relative_delta(self) -> float:
-        """2δ/diameter: 0 for a tree, 0.59 for the corners of a square, 1 for a circle with arc lengths as distances."""
+        """Value of 2δ/diameter: 0 for a tree, 0.59 for the corners of a square, 1 for a circle with arc lengths."""
         return 2 * self.delta / self.diameter
 
     @property
@@ -74,17 +74,17 @@ class Hyperbolicity:
 
     @property
     def tree_distortion(self) -> float:
-        """Distortion of the tree that neighbour joining finds."""
+        """Distortion of the tree found by neighbour joining."""
         return _distortion(self.tree_distances, self.distances)
 
     @property
     def hyperbolic_distortion(self) -> float:
-        """Distortion of :class:`HyperbolicMDS` with the best curvature."""
+        """Distortion of the embedding by :class:`HyperbolicMDS` with the best curvature."""
         return _distortion(self.hyperbolic_distances, self.distances)
 
     @property
     def flat_distortion(self) -> float:
-        """Distortion of multidimensional scaling in Euclidean space of the same dimension."""
+        """Distortion of the embedding by multidimensional scaling in Euclidean space of the same dimension."""
         return _distortion(self.flat_distances, self.distances)
 
     @property
@@ -112,7 +112,7 @@ def hyperbolicity(
 ) -> Hyperbolicity:
     r"""Measure whether data is hyperbolic: close to a tree, and better embedded with curvature than without.
 
-    Three measurements on the same rows:
+    Three quantities are measured on the same rows:
 
     - Gromov's δ by the four-point condition. Four points have three sums of opposite distances; δ of the quadruple is
       half the difference between the two largest sums. It is 0 for all quadruples of a tree.
@@ -131,7 +131,7 @@ def hyperbolicity(
     n_components : int, default=2
         Dimension of the two embeddings.
     n_points : int, default=200
-        Largest number of rows to use. Time grows like its fourth power.
+        Maximum number of rows to use. The computing time grows with its fourth power.
     random_state : int, default=0
         Seed of the sample, if there are more rows than ``n_points``.
 
@@ -170,7 +170,7 @@ def hyperbolicity(
         )
     diameter = float(D.max())
     if diameter == 0:
-        raise ValueError("All distances are 0.\nPass points that differ.")
+        raise ValueError("All distances are 0, but hyperbolicity() needs positive distances.\nPass points that differ.")
     given = squareform(D, checks=False)
     delta, mean_delta = _four_points(D)
     with threadpool_limits(limits=1, user_api="blas"):  # results of BLAS depend on the number of threads
@@ -237,7 +237,7 @@ def _four_points(D):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _neighbour_joining(D):  # type: ignore[no-untyped-def]
-    """Build a tree by neighbour joining; return one row per edge, which is True for the leaves on one side of it."""
+    """Build a tree by neighbour joining; return one row per edge, True for the leaves on one side of the edge."""
     n = D.shape[0]
     splits = np.zeros((2 * n - 3, n), dtype=np.bool_)
     D, sums, below, n_edges = D.copy(), np.empty(n), np.eye(n) > 0, 0
@@ -278,7 +278,8 @@ def _along_tree(splits: Array, distances: Array) -> Array:
 def _hyperbolic_points(D: Array, n_components: int) -> tuple[float, Array]:
     """Return the curvature and points that :class:`HyperbolicMDS` would find, in the unit ball and without warnings.
 
-    Torn pairs and the limit of steps do not matter here: the distortion says how good the points are.
+    Warnings about distorted pairs or missing convergence are not needed here, because the distortion shows how good the
+    points are.
     """
     scaling = Scaling(n_components)
     c = scaling.best_curvature(D)
@@ -286,7 +287,7 @@ def _hyperbolic_points(D: Array, n_components: int) -> tuple[float, Array]:
 
 
 def _flat_distances(D: Array, points: Array) -> Array:
-    """Return the distances of points in flat space with least stress, from the better of two starts."""
+    """Return the distances of a flat embedding with minimal stress, from the better of two initial embeddings."""
     d = points.shape[1]
     centred = D**2 - (D**2).mean(axis=0)
     values, vectors = np.linalg.eigh(-0.5 * (centred - centred.mean(axis=1)[:, None]))
@@ -298,7 +299,7 @@ def _flat_distances(D: Array, points: Array) -> Array:
 
 
 def _least_stress(start: Array, D: Array) -> Array:
-    """Minimise the stress from a start, and return the condensed distances of the points."""
+    """Minimise the stress from an initial embedding, and return the condensed distances of the result."""
     n, d = start.shape
 
     def stress_and_gradient(flat: Array) -> tuple[float, Array]:

@@ -1,7 +1,8 @@
 """Conversion of embeddings from other tools and other models of hyperbolic space to points of the unit ball.
 
 Every reader returns points of the ball of curvature -1, the default everywhere in hyplearn, and raises an error for
-rows outside their model. Distances in an embedding of curvature -c are ``1/√c`` times those of the result.
+rows that are not points of their model. Distances in an embedding of curvature -c are ``1/√c`` times the distances
+between the returned points.
 """
 
 import os
@@ -135,7 +136,7 @@ def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
             if len(coordinates) != d or row == n:
                 raise ValueError(
                     f"{path}, line {row + 2}: expected {n} rows of a name and {d} coordinates; got "
-                    f"{line.rstrip()[:60]!r}.\nWrite it again."
+                    f"{line.rstrip()[:60]!r}.\nWrite the file again."
                 )
             try:
                 rows[row] = [float(value) for value in coordinates]
@@ -143,5 +144,7 @@ def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
                 raise ValueError(f"{path}, line {row + 2}: {error}.\nCorrect that line.") from None
             names.append(name)
     if len(names) < n:
-        raise ValueError(f"{path} declares {n} rows but has {len(names)}.\nWrite it again, or get a complete copy.")
+        raise ValueError(
+            f"{path} declares {n} rows but has {len(names)}.\nWrite the file again, or get a complete copy."
+        )
     return rows, names

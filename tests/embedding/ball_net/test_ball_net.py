@@ -334,7 +334,7 @@ def test_progress_is_a_bar_in_a_terminal(digits, monkeypatch, capsys):
         ({"head": "flat"}, 'head must be "hyperbolic" or "euclidean"; got \'flat\''),
         ({"encoder": "resnet"}, 'encoder must be "conv", "mlp", a torch'),
         ({"encoder": 3}, 'encoder must be "conv", "mlp", a torch'),
-        ({"encoder": small_encoder, "checkpoint": "x", "random_state": None}, "needs the same seed each time"),
+        ({"encoder": small_encoder, "checkpoint": "x", "random_state": None}, "must be an integer if a checkpoint"),
         ({"encoder": small_encoder((1, 8, 8), 3)}, r"shape \(30, 3\) for 30 rows; expected \(30, 2\)"),
         ({"encoder": torch.nn.Identity()}, r"shape \(30, 1, 8, 8\) for 30 rows"),
     ],
@@ -373,7 +373,7 @@ def test_one_class_and_missing_pixels_are_rejected(digits):
 
 def test_rows_of_another_shape_than_those_of_the_fit_are_rejected(net, digits):
     X, _ = digits
-    with pytest.raises(ValueError, match=r"shape \(1, 8, 7\); the network was fitted on \(1, 8, 8\)"):
+    with pytest.raises(ValueError, match=r"shape \(1, 8, 7\), but the network was fitted on rows of shape \(1, 8, 8\)"):
         net.transform(X[:, :, :7])
 
 
@@ -412,7 +412,7 @@ def test_a_network_whose_points_leave_the_ball_is_an_error_that_names_the_rows(d
 
 def test_parameters_changed_after_the_fit_are_an_error_not_another_network(net, digits):
     changed = pickle.loads(pickle.dumps(net)).set_params(n_components=5)
-    with pytest.raises(ValueError, match=r"The network has [\d,]+ weights; weights_ holds [\d,]+\.\nSet encoder"):
+    with pytest.raises(ValueError, match=r"The network has [\d,]+ weights, but weights_ has [\d,]+\.\nSet encoder"):
         changed.transform(digits[0])
 
 

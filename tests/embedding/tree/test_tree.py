@@ -281,7 +281,7 @@ def test_branches_that_meet_are_rejected_with_the_scale_they_need():
 def test_lengths_for_newick_text_are_rejected():
     with pytest.raises(ValueError, match="contain lengths"):
         TreeEmbedding().fit(NEWICK, edge_lengths=[1, 2])
-    with pytest.raises(ValueError, match="edge_lengths lacks 1 nodes; the first is 'b'"):
+    with pytest.raises(ValueError, match="edge_lengths has no length for 1 nodes; the first is 'b'"):
         TreeEmbedding().fit({"a": None, "b": "a"}, edge_lengths={})
     with pytest.raises(ValueError, match="one number for each of the 2 nodes"):
         TreeEmbedding().fit([-1, 0], edge_lengths=[1.0])

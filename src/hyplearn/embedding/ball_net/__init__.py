@@ -1,4 +1,4 @@
-"""BallNet: a network that maps images or rows of features to points of the ball, trained to classify."""
+"""BallNet: a network that maps images or rows of features to points of the ball, and is trained as a classifier."""
 
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -35,20 +35,22 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
 
     the signed distance to a geodesic hyperplane, times the length of its normal vector (multinomial logistic regression
     in the ball, Ganea et al. 2018, Khrulkov et al. 2020). Hyperplanes and encoder are trained together. The radius R
-    keeps points where gradients do not vanish (Guo et al. 2022). Needs torch: ``pip install 'hyplearn[torch]'``.
+    keeps the points in a region where gradients do not vanish (Guo et al. 2022). This estimator needs torch:
+    ``pip install 'hyplearn[torch]'``.
 
     Parameters
     ----------
     n_components : int, default=2
         Dimension of the ball.
     encoder : {"mlp", "conv"}, torch.nn.Module or callable, default="mlp"
-        Network from rows to vectors. "conv" is for images: three blocks of convolution, batch norm and pooling, and two
-        dense layers; "mlp" has three dense layers and takes rows of any shape. Both standardise rows per channel or
-        column. A module is copied and trained further from its weights; a callable is called with the shape of a row
-        and ``n_components`` and returns a module. Modules get the rows unchanged, in float32.
+        Network that maps rows to vectors. "conv" is for images: it has three blocks of convolution, batch norm and
+        pooling, followed by two dense layers. "mlp" has three dense layers and accepts rows of any shape. Both
+        standardise rows per channel or column. A module is copied, and its training continues from its current weights.
+        A callable takes the shape of a row and ``n_components``, and returns a module. Modules get the rows unchanged,
+        as float32.
     head : {"hyperbolic", "euclidean"}, default="hyperbolic"
-        Classifier of the vectors. "euclidean" is a baseline with the same encoder: a linear layer on v, without
-        exponential map and largest radius; ``transform`` then returns v.
+        Classifier of the vectors. "euclidean" is a baseline with the same encoder: a linear layer on v, without the
+        exponential map and the radius R; ``transform`` then returns v.
     max_radius : float, default=4.0
         Largest hyperbolic distance R from the origin, up to 12 for curvature -1.
     curvature : float, default=-1.0
@@ -58,36 +60,40 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
     batch_size : int, default=32
         Maximum number of rows per step.
     learning_rate : float, default=0.01
-        Largest learning rate of AdamW: it rises over the first twentieth of all steps, and falls along a cosine to 0.
+        Largest learning rate of AdamW. The rate rises over the first twentieth of all steps and falls to 0 along a
+        cosine.
     weight_decay : float, default=0.0001
         Weight decay of AdamW.
     validation_fraction : float, default=0.0
-        Share of the rows that is held out of training, for early stopping and the choice of the best epoch.
+        Fraction of the rows that is held out of training, for early stopping and the choice of the best epoch.
     patience : int, default=5
-        Number of epochs without a better score on held-out rows after which training stops.
+        Training stops after this number of epochs without a better score on the held-out rows.
     random_state : int, RandomState instance or None, default=0
         Seed of the initial weights and of the order of rows.
     checkpoint : path, optional
-        File for the state after each epoch, from which the same ``fit`` resumes. It is removed at the end of the fit.
+        File to which the state is written after each epoch. If ``fit`` is interrupted and called again in the same way,
+        it resumes from this file. The file is removed at the end of the fit.
     verbose : int, default=0
-        Whether to report loss and accuracy: with a bar in a terminal if rich is installed, else a line per epoch.
+        Whether to report loss and accuracy. In a terminal, a progress bar is shown if rich is installed; otherwise, one
+        line is printed per epoch.
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
-        Points of the rows of the fit.
+        Points of the training rows.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     radius_ : ndarray of shape (n_samples,)
-        Lengths of the vectors of the rows of the fit: their hyperbolic distances from the origin before clipping to R.
+        Lengths of the vectors v of the training rows, which are hyperbolic distances from the origin before clipping to
+        R.
     clipped_ : float
-        Share of the rows of the fit that were clipped to the radius R.
+        Fraction of the training rows that were clipped to the radius R.
     weights_ : ndarray of shape (n_weights,)
         All parameters and buffers of the network, in the order of its ``state_dict``.
     loss_curve_ : ndarray of shape (n_epochs,)
         Mean loss of each epoch.
     validation_scores_ : ndarray of shape (n_epochs,) or (0,)
-        Accuracy on held-out rows after each epoch, if there are any.
+        Accuracy on the held-out rows after each epoch, if rows are held out.
     n_iter_ : int
         Number of epochs.
     input_shape_ : tuple of int
@@ -101,10 +107,11 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
 
     Notes
     -----
-    Networks run in float32 on the CPU; points are computed from their vectors in float64. The same rows, parameters,
-    seed and number of torch's threads give the same bits on one machine. A fitted estimator holds parameters and NumPy
-    arrays: :func:`hyplearn.save` writes those of the named encoders, and :func:`hyplearn.load` reads them without
-    torch. A module or callable is code, which no model file holds; save the ``state_dict`` of ``network_`` instead.
+    Networks run in float32 on the CPU; points are computed from the vectors in float64. On one machine, the same rows,
+    parameters, seed and number of torch threads give exactly the same result. A fitted estimator consists of parameters
+    and NumPy arrays. If the encoder is "mlp" or "conv", :func:`hyplearn.save` writes them to a file, which
+    :func:`hyplearn.load` reads without torch. A model file cannot contain code, so it cannot contain an encoder that is
+    a module or callable; save the ``state_dict`` of ``network_`` instead.
 
     References
     ----------
@@ -207,7 +214,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
 
     @property
     def network_(self) -> Any:
-        """New torch module with the fitted weights, mapping rows to logits; its ``features`` maps rows to vectors."""
+        """Torch module with the fitted weights that maps rows to logits; its method ``features`` returns vectors."""
         check_is_fitted(self)
         _check_torch()
         from hyplearn.embedding.ball_net.network import load

@@ -1,7 +1,8 @@
-r"""The network in torch: geometry of the ball, encoders, heads, and all weights as one vector.
+r"""Torch modules of a BallNet: geometry of the ball, encoders, heads, and conversion of all weights to one vector.
 
-Points are given by their frame coordinates v at the origin, :math:`x = \exp_0(v / 2)`: the norm of v is the hyperbolic
-distance of x from the origin. So no gap :math:`1 - c\|x\|^2` is computed in float32, where it would lose its digits.
+Points are given by their frame coordinates v at the origin, :math:`x = \exp_0(v / 2)`, so that the norm of v is the
+hyperbolic distance of x from the origin. The gap :math:`1 - c\|x\|^2`, which would lose its digits in float32, is not
+needed.
 """
 
 import copy
@@ -19,7 +20,7 @@ from hyplearn.types import Array
 # Smallest length to divide by. For smaller r, sinh(r) / r is 1 and tanh(r / 2) / r is 1/2, to the last digit of float32
 # and to 12 digits of float64, so the quotients need no special case at 0.
 TINY = 1e-6
-# Number of rows converted to float64 at a time, to bound the memory.
+# Number of rows converted to float64 at a time, which limits memory use.
 BLOCK = 1000
 
 
@@ -57,8 +58,8 @@ def signed_distances(v: Tensor, a: Tensor, q: Tensor, c: float) -> Tensor:
     .. math:: \sqrt c \, d_k = \operatorname{arsinh} \bigl( \langle X, n_k \rangle
               - \langle P_k, n_k \rangle (X^0 - \sqrt c \langle X, p_k \rangle) \bigr), \qquad n_k = a_k / \|a_k\|
 
-    with the hyperboloid coordinates of the points and of :math:`p_k`, which v and q give in frame coordinates. The
-    argument is linear in those of the points, so a batch takes two matrix products.
+    where :math:`X` and :math:`P_k` are the hyperboloid coordinates of the points and of :math:`p_k`, whose frame
+    coordinates are v and q. The argument of arsinh is linear in X, so a batch takes two matrix products.
     """
     time, space = hyperboloid(v, c)
     _, reference = hyperboloid(q, c)
@@ -71,9 +72,9 @@ def signed_distances(v: Tensor, a: Tensor, q: Tensor, c: float) -> Tensor:
 class HyperbolicHead(nn.Module):
     r"""Logits :math:`\|a_k\| \, d(x, H(a_k, p_k))` of points of the ball (Ganea et al., Khrulkov et al.).
 
-    Their :math:`\sigma_{p_k} \|a_k\|` is the hyperbolic length of the normal vector; here :math:`a_k` is given in an
-    orthonormal frame at :math:`p_k`, where it has that length. Each :math:`p_k` is stored as frame coordinates at the
-    origin, so no step of an optimiser can move it out of the ball.
+    In these papers, the factor :math:`\sigma_{p_k} \|a_k\|` is the hyperbolic length of the normal vector. Here
+    :math:`a_k` is given in an orthonormal frame at :math:`p_k`, in which its norm is that length. Each :math:`p_k` is
+    stored as frame coordinates at the origin, so no step of an optimiser can move it out of the ball.
     """
 
     def __init__(self, n_components: int, n_classes: int, c: float, max_radius: float) -> None:
@@ -102,7 +103,7 @@ class Network(nn.Module):
         self.register_buffer("scale", torch.ones(shape))
 
     def standardise(self, rows: Array) -> None:
-        """Compute the mean and scale of each channel or column of the rows; constant ones get the scale 1."""
+        """Compute the mean and scale of each channel or column of the rows; a constant channel gets the scale 1."""
         axes = (0, 2, 3) if rows.ndim == 4 else (0,)
         mean = np.mean(rows, axis=axes, dtype=np.float64, keepdims=True)
         squares = [np.sum((rows[i : i + BLOCK] - mean) ** 2, axis=axes) for i in range(0, len(rows), BLOCK)]
@@ -149,7 +150,7 @@ def _encoder(encoder: Any, shape: tuple[int, ...], n_components: int) -> nn.Modu
     if not isinstance(built, nn.Module):
         raise TypeError(
             f"The encoder's factory must return a torch.nn.Module; got {type(built).__name__}.\n"
-            "Pass a function of the shape of a row and n_components that returns one."
+            "Pass a function that takes the shape of a row and n_components and returns a module."
         )
     return built
 
@@ -172,8 +173,8 @@ def load(build: Callable[[], Network], weights: Array) -> Network:
     sizes = [value.numel() for value in state.values()]
     if sum(sizes) != len(weights):
         raise ValueError(
-            f"The network has {sum(sizes):,} weights; weights_ holds {len(weights):,}.\n"
-            "Set encoder, head and n_components to those of the fit, or fit again."
+            f"The network has {sum(sizes):,} weights, but weights_ has {len(weights):,}.\n"
+            "Set encoder, head and n_components to their values in fit, or fit again."
         )
     for (name, value), part in zip(state.items(), np.split(weights, np.cumsum(sizes)[:-1]), strict=True):
         state[name] = torch.from_numpy(part.copy()).reshape(value.shape).to(value.dtype)

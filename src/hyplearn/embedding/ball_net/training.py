@@ -20,7 +20,7 @@ from hyplearn.types import Array
 
 # Fraction of the steps during which the learning rate rises; after that, it decays to 0 along a cosine.
 WARM_UP = 0.05
-# Number of rows per forward pass without gradients; it bounds the memory for activations.
+# Number of rows per forward pass without gradients, which limits the memory for activations.
 BLOCK = 1000
 # First bytes of a checkpoint file. The file contains only tensors and numbers, so reading it cannot run code.
 MAGIC = b"hyplearn network checkpoint 1\n"
@@ -159,7 +159,7 @@ def train(
     build: Callable[[], Network], data: Labelled, settings: Settings, checkpoint: Path | None, report: TaskReporter
 ) -> tuple[Array, Array, Array]:
     """Train a new network, and return its weights, the loss of each epoch, and the scores on held-out rows."""
-    # Torch's global generator is not changed.
+    # The state of torch's global random generator is restored at the end.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         network = build()
@@ -182,7 +182,7 @@ def write_state(path: Path, identity: str, state: dict[str, Any]) -> None:
 
 
 def read_state(path: Path, identity: str) -> dict[str, Any] | None:
-    """Read the state from a checkpoint; return None if there is no file, and raise if it is from another training."""
+    """Read the state from a checkpoint; return None without a file, and raise an error if the training differs."""
     if not path.exists():
         return None
     known = torch.load(io.BytesIO(unsealed(path, MAGIC)), weights_only=True)

@@ -11,15 +11,16 @@ from hyplearn.files import place_of
 from hyplearn.geometry.border import absolute_curvature, as_real, check_integer, check_parameter
 from hyplearn.types import Array
 
-# Largest allowed radius, in units of the radius of curvature: at this radius, hyperboloid coordinates in float32 have
+# Largest allowed radius, in units of the radius of curvature. At this radius, hyperboloid coordinates in float32 have
 # an error of about 1 %.
 LARGEST_RADIUS = 12.0
-# Smallest side of an image for encoder="conv": each of the three blocks halves it, down to 1.
+# Smallest side of an image for encoder="conv". Each of the three blocks halves the side, down to 1.
 SMALLEST_SIDE = 8
-# Numbers of channels of the convolutional blocks, and minimum width of dense layers: small enough to train on a CPU.
+# CHANNELS are the numbers of channels of the convolutional blocks, and HIDDEN is the minimum width of dense layers.
+# These sizes are small enough for training on a CPU.
 CHANNELS = (16, 32, 64)
 HIDDEN = 128
-# Side of the grid to which the features of the last block are averaged, whatever the size of the images.
+# Largest side of the grid to which the outputs of the last block are averaged, whatever the size of the images.
 GRID = 3
 
 # Mapping from the names of parameters and buffers to their shapes.
@@ -27,7 +28,7 @@ Layout: TypeAlias = dict[str, tuple[int, ...]]
 
 
 def check_parameters(net: Any) -> None:
-    """Raise if parameters are out of range."""
+    """Raise an error if a parameter is out of range."""
     c = absolute_curvature(net.curvature)
     for name in ("n_components", "epochs", "batch_size", "patience"):
         check_integer(name, getattr(net, name), 1)
@@ -47,8 +48,8 @@ def check_parameters(net: Any) -> None:
     if net.checkpoint is not None:
         if not isinstance(net.random_state, numbers.Integral):
             raise ValueError(
-                f"A training with a checkpoint needs the same seed each time; got random_state={net.random_state!r}.\n"
-                "Pass an integer."
+                f"random_state must be an integer if a checkpoint is used; got random_state={net.random_state!r}.\n"
+                "Pass an integer, so that a resumed fit uses the same seed."
             )
         place_of(Path(net.checkpoint).expanduser(), "the checkpoint")
 
@@ -57,7 +58,8 @@ def as_rows(X: Array, encoder: Any) -> Array:
     """Return rows of shape (n, d) or (n, channels, h, w); images without a channel axis get one."""
     if X.ndim not in (2, 3, 4):
         raise ValueError(
-            f"X must be flat rows or images; got shape {X.shape}.\nPass shape (n, d), (n, h, w) or (n, c, h, w)."
+            f"X must be flat rows or images; got shape {X.shape}.\n"
+            "Pass an array of shape (n, d), (n, h, w) or (n, c, h, w)."
         )
     rows = X[:, None] if X.ndim == 3 else X
     if encoder != "conv":
@@ -77,10 +79,11 @@ def as_rows(X: Array, encoder: Any) -> Array:
 
 
 def check_shape(rows: Array, shape: tuple[int, ...]) -> None:
-    """Raise if the shape of the rows differs from the shape in ``fit``."""
+    """Raise an error if the shape of the rows differs from the shape in ``fit``."""
     if rows.shape[1:] != shape:
         raise ValueError(
-            f"Rows have the shape {rows.shape[1:]}; the network was fitted on {shape}.\nPass rows of that shape."
+            f"Rows have the shape {rows.shape[1:]}, but the network was fitted on rows of shape {shape}.\n"
+            "Pass rows of the same shape."
         )
 
 

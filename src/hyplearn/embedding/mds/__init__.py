@@ -16,7 +16,7 @@ from hyplearn.embedding.mds.distances import (
     place,
     read_distances,
     stress_and_gradient,
-    warn_of_torn_pairs,
+    warn_about_distorted_pairs,
 )
 from hyplearn.embedding.tree import layouts
 from hyplearn.embedding.tree.sources import RootedTree, adjacency
@@ -27,16 +27,16 @@ from hyplearn.types import Array
 # Largest distance in curvature -1 that float64 can represent: the distance between two opposite points at the largest
 # radius.
 LONGEST = 70.0
-# Settings of the search for the curvature: bounds of the largest distance in units of the radius of curvature, number
-# of grid values, and number of points on which the stress is computed. For each grid value, SEARCH_POINTS points are
-# embedded.
+# Settings of the search for the curvature. SEARCH_BOUNDS are the bounds of the largest distance in units of the radius
+# of curvature, and SEARCH_GRID is the number of grid values between them. For each grid value, SEARCH_POINTS points are
+# embedded and their stress is computed.
 SEARCH_BOUNDS = (0.3, 30.0)
 SEARCH_GRID = 9
 SEARCH_POINTS = 250
-# Largest hyperbolic radius of a node of the spanning tree: at larger radii, float64 has too few digits for the edges.
+# Largest hyperbolic radius of a node of the spanning tree. At larger radii, float64 has too few digits for the edges.
 FARTHEST = 30.0
-# Length of an edge between copies of a point, relative to the longest distance; it is positive so that SciPy keeps the
-# edge.
+# Length of an edge between copies of a point, relative to the largest distance. It is positive, because SciPy treats 0
+# as a missing edge.
 SHORTEST = 1e-9
 
 
@@ -44,26 +44,27 @@ SHORTEST = 1e-9
 class HyperbolicMDS(BaseEstimator):
     r"""Multidimensional scaling: points of the ball whose hyperbolic distances approximate given distances.
 
-    The spectral solution (hydra) is exact for hyperbolic distances. For others the stress
-    :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2` is minimised by a descent. It starts at the spectral solution or at the
-    minimum spanning tree, embedded as by :class:`~hyplearn.embedding.TreeEmbedding`, whichever has less stress.
+    The spectral solution (hydra) is exact for hyperbolic distances. For other distances, the stress
+    :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2` is minimised by a descent. The descent starts at the spectral solution
+    or at the minimum spanning tree, embedded as by :class:`~hyplearn.embedding.TreeEmbedding`, whichever has the
+    smaller stress.
 
     Parameters
     ----------
     n_components : int, default=2
         Dimension of the ball.
     curvature : float or "auto", default="auto"
-        Sectional curvature of the space. "auto" takes the one of smallest stress on at most 250 of the points, and -1
-        where that is as good. Pass ``curvature_`` of the result to classifiers.
+        Sectional curvature of the space. "auto" chooses the curvature with the smallest stress on at most 250 of the
+        points, or -1 if that is equally good. Pass ``curvature_`` to classifiers of the embedded points.
     loss : {"absolute", "relative"}, default="absolute"
-        Errors that the descent squares: differences of distances, or these divided by the given distances, which
-        preserves neighbourhoods better if distances differ much.
+        Errors whose squares are summed: the differences between embedded and given distances, or these differences
+        divided by the given distances. Relative errors preserve neighbourhoods better if the distances vary widely.
     refine : bool, default=True
         Whether to minimise the stress; if False, the points are the spectral solution.
     tol : float, default=1e-4
-        The descent stops when a step decreases the stress by less than this part of it.
+        The descent stops when a step decreases the stress by less than this fraction of the stress.
     max_iter : int, default=100
-        Maximum number of steps of the descent; reaching it raises a ``ConvergenceWarning``.
+        Maximum number of steps of the descent. A ``ConvergenceWarning`` is issued if it is reached.
 
     Attributes
     ----------
@@ -74,7 +75,7 @@ class HyperbolicMDS(BaseEstimator):
     curvature_ : float
         Sectional curvature of the space.
     stress_ : float
-        :math:`\sqrt{\sum (d - D)^2 / \sum D^2}` over all pairs; for relative errors, the root of their mean square.
+        :math:`\sqrt{\sum (d - D)^2 / \sum D^2}` over all pairs, or the root mean square of relative errors.
     spectral_stress_ : float
         Stress of the spectral solution, in the same units.
     n_iter_ : int
@@ -89,8 +90,8 @@ class HyperbolicMDS(BaseEstimator):
 
     Notes
     -----
-    The spectral solution takes the radius of a point from its space-like coordinates. The time-like one is 1 + small
-    near the centre and has lost half of its digits there.
+    The spectral solution computes the radius of a point from its space-like coordinates. The time-like coordinate is
+    not used, because it is close to 1 near the centre and has lost half of its digits there.
 
     Examples
     --------
@@ -142,7 +143,7 @@ class HyperbolicMDS(BaseEstimator):
         hydra, spectral, descent = scaling.solve(scaled)
         descent.warn_if_not_converged("stress", self.max_iter)
         if self.refine:
-            warn_of_torn_pairs(descent.X, scaled, np.sqrt(c), automatic=self.curvature == "auto")
+            warn_about_distorted_pairs(descent.X, scaled, np.sqrt(c), automatic=self.curvature == "auto")
         self._hydra, self._points = hydra, descent.X
         self.embedding_ = descent.X / np.sqrt(c)
         self.labels_, self.curvature_, self.n_features_in_ = labels, -c, n
@@ -158,20 +159,20 @@ class HyperbolicMDS(BaseEstimator):
     def transform(self, X: Any) -> Array:
         """Embed new points, given their distances to the old points; the old points do not move.
 
-        With ``refine=False`` this is the extension of the spectral solution; otherwise each new point has the smallest
-        stress near the closest old point.
+        With ``refine=False``, the spectral solution is extended to the new points. Otherwise, the stress of each new
+        point is minimised, starting at the closest old point.
 
         Parameters
         ----------
         X : array-like of shape (n_new, n_points)
-            Distances of new points to those of the fit.
+            Distances from the new points to the points of the fit.
         """
         check_is_fitted(self)
         D = np.asarray(X)
         if D.ndim != 2 or D.shape[1] != self.n_features_in_:
             raise ValueError(
-                f"Each new row needs its distances to the {self.n_features_in_} points of the fit; got shape {D.shape}."
-                "\nPass shape (n_new, n_points)."
+                f"X must contain the distance from each new point to each of the {self.n_features_in_} points of the "
+                f"fit; got shape {D.shape}.\nPass an array of shape (n_new, {self.n_features_in_})."
             )
         D = check_lengths(D, "Distances")
         c = -self.curvature_
@@ -207,7 +208,7 @@ class Scaling:
     max_iter: int = 100
 
     def solve(self, D: Array) -> tuple[Hydra, float, Descent]:
-        """Return the spectral solution, its stress, and the result of the descent from the better of two starts."""
+        """Return the spectral solution, its stress, and the result of the descent from the better of both starts."""
         hydra = Hydra.of(D, self.n_components)
         spectral = stress_and_gradient(hydra.points, D, self.relative)[0]
         if not self.refine:
@@ -219,7 +220,7 @@ class Scaling:
         return hydra, spectral, descend(start, D, self.relative, tol=self.tol, max_iter=self.max_iter)
 
     def best_curvature(self, D: Array) -> float:
-        """Find the absolute curvature with the least stress on a fixed subset of points, with a refined grid search."""
+        """Find the absolute curvature with minimal stress on a fixed subset of points, by a refined grid search."""
         n, longest = len(D), float(np.max(D))
         if longest == 0:
             return 1.0
@@ -253,8 +254,8 @@ def _check_longest(D: Array, c: float) -> None:
 def spanning_tree_start(D: Array, d: int) -> Array:
     """Lay out the minimum spanning tree of distances in curvature -1 in the unit ball, and return its points.
 
-    The spanning tree of distances along a tree is that tree. Its layout has wedges in the disk and is Sarkar's in more
-    dimensions; the middle of its longest path is the origin.
+    If the distances are measured along a tree, their spanning tree is that tree. The layout is "wedges" in the disk and
+    "sarkar" in more dimensions, with the middle of the longest path at the origin.
     """
     # SciPy treats an entry of 0 as a missing edge.
     shortest = SHORTEST * np.max(D)

@@ -21,23 +21,24 @@ from hyplearn.geometry.kernels import gap_of, row_gaps, shrink, squared_distance
 from hyplearn.numerics import uniform
 from hyplearn.types import Array
 
-# Number of points up to which the triangle inequality is checked for all triples, and number of random triples checked
-# for more points: fewer triples take less time but miss more of the rare violations.
+# The triangle inequality is checked for all triples of up to ALL_TRIANGLES points, and for TRIANGLES random triples of
+# more points. Fewer triples would take less time but miss more of the rare violations.
 ALL_TRIANGLES = 300
 TRIANGLES = 1_000_000
 # Largest relative violations of symmetry and of the triangle inequality that are accepted as rounding errors.
 SYMMETRY_TOLERANCE = 1e-8
 TRIANGLE_TOLERANCE = 1e-6
-# A pair counts as torn if its embedded and given distances differ by more than the factor TORN, and the larger one
-# exceeds the fraction VISIBLE of the largest distance: copies that are placed a little apart are harmless.
-TORN = 10
+# A pair counts as distorted if its embedded and given distances differ by more than the factor DISTORTED, and the
+# larger of both exceeds the fraction VISIBLE of the largest distance. Copies that are placed slightly apart are
+# therefore ignored.
+DISTORTED = 10
 VISIBLE = 0.01
 # Maximum number of steps for placing a new point.
 MOST_STEPS = 100
 
 
 def read_distances(source: Any) -> tuple[Array, list[Any] | None]:
-    """Read distances between all points from any input of ``fit``, and the node labels of a networkx graph."""
+    """Read the distances between all points from any input of ``fit``, and the node labels of a networkx graph."""
     if hasattr(source, "adj"):
         labels = list(source.nodes)
         return _along_edges(_adjacency(source, labels), labels), labels
@@ -64,7 +65,7 @@ def check_lengths(D: Array, name: str) -> Array:
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ValueError(
             f"{name} must be finite and not negative; {np.count_nonzero(bad)} are not, the first is {D[where]:g} at "
-            f"{where}.\nCorrect them; convert similarities to distances first."
+            f"{where}.\nCorrect these values, or convert similarities to distances."
         )
     return D
 
@@ -74,15 +75,15 @@ def _symmetric(D: Array) -> Array:
     if np.any(np.abs(np.diagonal(D)) > SYMMETRY_TOLERANCE * size):
         row = int(np.argmax(np.diagonal(D)))
         raise ValueError(
-            f"The distance of row {row} to itself is {D[row, row]:g}.\nSet the diagonal to 0; convert "
-            "similarities to distances first."
+            f"The distance of row {row} to itself is {D[row, row]:g}; expected 0.\n"
+            "Set the diagonal to 0, or convert similarities to distances."
         )
     off = np.abs(D - D.T)
     i, j = np.unravel_index(int(np.argmax(off)), off.shape) if off.size else (0, 0)
     if size > 0 and off[i, j] > SYMMETRY_TOLERANCE * size:
         raise ValueError(
             f"Distances must be symmetric; D[{i}, {j}] = {D[i, j]:.6g} but D[{j}, {i}] = {D[j, i]:.6g}.\n"
-            "Pass (D + D.T) / 2 if the difference is meaningless."
+            "Pass (D + D.T) / 2 if the difference does not matter."
         )
     D = (D + D.T) / 2
     np.fill_diagonal(D, 0.0)
@@ -97,30 +98,31 @@ def _warn_about_triangles(D: Array) -> None:
         warnings.warn(
             f"The distances are not a metric: D[{i}, {j}] = {D[i, j]:.4g} is longer than the path through {k}, "
             f"{D[i, k] + D[k, j]:.4g}; {count / n_triples:.2%} of {n_triples:,} triples violate the triangle "
-            "inequality. No embedding reproduces them.\nCheck stress_, or compute shortest paths first.",
+            "inequality. No embedding can reproduce such distances.\nCheck stress_, or compute shortest paths first.",
             UserWarning,
             stacklevel=4,
         )
 
 
-def warn_of_torn_pairs(X: Array, D: Array, root: float, *, automatic: bool) -> None:
+def warn_about_distorted_pairs(X: Array, D: Array, root: float, *, automatic: bool) -> None:
     """Warn about pairs whose embedded and given distances differ greatly; both distances are scaled by ``root``.
 
-    ``automatic`` tells whether the curvature was chosen automatically.
+    ``automatic`` states whether the curvature was chosen automatically.
     """
     rows, columns = np.triu_indices(len(D), 1)
     given, found = D[rows, columns], pairwise_distance(X)[rows, columns]
     most, least = np.maximum(given, found), np.minimum(given, found)
-    torn = (most > TORN * least) & (given > 0) & (most > VISIBLE * np.max(D, initial=0.0))
-    if not torn.any():
+    distorted = (most > DISTORTED * least) & (given > 0) & (most > VISIBLE * np.max(D, initial=0.0))
+    if not distorted.any():
         return
-    worst = int(np.argmin(np.where(torn, least / np.maximum(most, np.finfo(float).tiny), 1.0)))
-    count = int(np.count_nonzero(torn))
+    worst = int(np.argmin(np.where(distorted, least / np.maximum(most, np.finfo(float).tiny), 1.0)))
+    count = int(np.count_nonzero(distorted))
     pairs = "pair" if count == 1 else "pairs"
     other = "" if automatic else ' or curvature="auto"'
     warnings.warn(
-        f"The distances of {count:,} {pairs} of points are wrong by more than a factor of {TORN}; the worst is between "
-        f"rows {rows[worst]} and {columns[worst]}: {found[worst] / root:.3g} instead of {given[worst] / root:.3g}.\n"
+        f"The distances of {count:,} {pairs} of points are wrong by more than a factor of {DISTORTED}; the worst is "
+        f"between rows {rows[worst]} and {columns[worst]}: {found[worst] / root:.3g} instead of "
+        f"{given[worst] / root:.3g}.\n"
         f"Use more components{other}, or embed a tree with TreeEmbedding.",
         UserWarning,
         stacklevel=3,
@@ -129,7 +131,7 @@ def warn_of_torn_pairs(X: Array, D: Array, root: float, *, automatic: bool) -> N
 
 @njit(cache=True)
 def _long_sides(D, n_triples):  # type: ignore[no-untyped-def]
-    """Count the triples (i, j, k) with ``D_ij > D_ik + D_kj``, of all or of a random sample; also return the worst."""
+    """Count triples (i, j, k) with ``D_ij > D_ik + D_kj`` among all triples or a random sample; return the worst."""
     n = D.shape[0]
     count, excess, worst = 0, 0.0, (0, 0, 0)
     for t in range(n_triples):
@@ -147,9 +149,15 @@ def _long_sides(D, n_triples):  # type: ignore[no-untyped-def]
 
 def _adjacency(graph: Any, labels: list[Any]) -> Any:
     if graph.is_directed():
-        raise ValueError("Distances along directed edges are not symmetric.\nPass graph.to_undirected().")
+        raise ValueError(
+            "The graph must be undirected, because distances along directed edges are not symmetric.\n"
+            "Pass graph.to_undirected()."
+        )
     if graph.is_multigraph():
-        raise ValueError("The graph may have several edges between two nodes.\nPass networkx.Graph(graph).")
+        raise ValueError(
+            "The graph must not be a multigraph, which may have several edges between two nodes.\n"
+            "Pass networkx.Graph(graph)."
+        )
     place = {node: row for row, node in enumerate(labels)}
     triples = [(place[u], place[v], w) for u, v, w in graph.edges(data="weight", default=1.0) if u != v]
     one_way = np.array(triples, dtype=np.float64).reshape(-1, 3)
@@ -194,7 +202,7 @@ def normalise(value: float, D: Array, relative: bool) -> float:
 
 
 def stress_and_gradient(X: Array, D: Array, relative: bool) -> tuple[float, Array]:
-    """Stress ``Σ_{i<j} w (d(x_i, x_j) - D_ij)²`` and its gradient, with w = 1 or ``1 / D_ij²`` for relative errors."""
+    """Compute the stress ``Σ_{i<j} w (d(x_i, x_j) - D_ij)²`` and its gradient; w is 1, or ``1 / D_ij²`` if relative."""
     gaps, gradients = row_gaps(X, 1.0), np.zeros((BLOCKS, *X.shape))
     # The kernels write to existing arrays, because numba does not handle interrupts while it returns a tuple with an
     # array.
@@ -252,7 +260,7 @@ def descend(X: Array, D: Array, relative: bool, *, tol: float, max_iter: int) ->
 
 
 def place(D: Array, X: Array, relative: bool) -> Array:
-    """Place new points with least stress, given their distances D to X; each search starts at the nearest row of X."""
+    """Place new points with minimal stress, given their distances D to X; searches start at the nearest rows of X."""
     gaps, starts = row_gaps(X, 1.0), X[np.argmin(D, axis=1)]
     points = [_place_row(due, X, gaps, relative, x) for due, x in zip(D, starts, strict=True)]
     return np.array(points).reshape(starts.shape)

@@ -29,18 +29,20 @@ from hyplearn.progress import TaskReporter, report_tasks
 from hyplearn.scikit_learn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from hyplearn.types import Array
 
-# Maximum number of landmarks for n_landmarks="auto": this number takes half a gigabyte of memory. The other cells are
+# Maximum number of landmarks for n_landmarks="auto", for which half a gigabyte of memory is needed. The other cells are
 # placed among the landmarks.
 MOST_TOGETHER = 4000
-# Longest distance in the spectral start: the hyperbolic cosines of longer distances would leave no digits for the short
+# Largest distance in the spectral start. The hyperbolic cosines of larger distances would leave no digits for the short
 # distances.
 LONGEST_AT_START = 12.0
-# Settings of gamma="auto": the smallest gamma, which is the published value, and the target for the largest distance
-# between cells. At this target, the farthest cells are at radius 4, 0.96 of the way to the rim. On four synthetic
-# trees, which get gamma = 2.7 to 3.8, a flat softmax classifies 73 % of held-out cells correctly instead of 54 %, and
-# PoincareLogisticRegression 85.8 % instead of 83.7 %; trustworthiness stays the same.
+# Settings of gamma="auto". LEAST_GAMMA is the smallest gamma, which is the published value, and WIDEST is the target
+# for the largest distance between cells. At this target, the farthest cells are at hyperbolic radius 4, which is 0.96
+# of the Euclidean radius of the ball. On four synthetic trees, which get gamma = 2.7 to 3.8, a flat softmax classifies
+# 73 % of held-out cells correctly instead of 54 %, and PoincareLogisticRegression 85.8 % instead of 83.7 %;
+# trustworthiness stays the same.
 LEAST_GAMMA, WIDEST = 2.0, 8.0
-# Standard deviation of a random start, and number of initial steps with exaggerated attraction.
+# WIDTH_AT_START is the standard deviation of a random start, and EARLY_STEPS is the number of initial steps with
+# exaggerated attraction.
 WIDTH_AT_START = 1e-3
 EARLY_STEPS = 50
 # Number of steps of the descent between two progress reports.
@@ -51,10 +53,10 @@ STEPS_REPORTED = 10
 class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Map of cells in the ball that preserves their neighbourhoods along the branches of a hierarchy.
 
-    The graph of nearest neighbours gives each cell i a distribution over all cells, its relative forest
-    accessibilities :math:`q_{ij}`, the entries of :math:`(I + L)^{-1}` with the graph's Laplacian L. The points give it
-    another, the softmax of hyperbolic distances :math:`p_{ij} \propto e^{-\gamma d(x_i, x_j)}`. The mean of the
-    symmetric Kullback-Leibler divergences,
+    The graph of nearest neighbours defines, for each cell i, a distribution over all cells: the relative forest
+    accessibilities :math:`q_{ij}`, which are the entries of :math:`(I + L)^{-1}` with the graph's Laplacian L. The
+    points define another distribution, the softmax of hyperbolic distances
+    :math:`p_{ij} \propto e^{-\gamma d(x_i, x_j)}`. The mean of the symmetric Kullback-Leibler divergences between them,
 
     .. math:: \frac1n \sum_{ij} (q_{ij} - p_{ij}) \ln \frac{q_{ij}}{p_{ij}},
 
@@ -67,31 +69,32 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Dimension of the ball.
     n_neighbors : int or "auto", default="auto"
         Number of nearest neighbours of each cell in Euclidean distance. "auto" is 10 for up to 400 cells, 15 for 600 or
-        more, and a fortieth of their number in between. If the graph of neighbours is not connected, its parts are
-        joined by the shortest edges between them, with a warning.
+        more, and a fortieth of their number in between. If the graph of neighbours is not connected, its components are
+        joined by the shortest edges between them, and a warning is issued.
     sigma : float or None, default=0.5
-        Width of the Gaussian weights of a cell's edges, relative to the longest of them; None for equal weights.
+        Width of the Gaussian weights of a cell's edges, relative to the longest of these edges; None for equal weights.
     gamma : float or "auto", default="auto"
         Factor of distances in the softmax. Smaller values move points farther apart and towards the boundary. "auto" is
-        2, or more for deep hierarchies: the largest logarithmic forest distance, divided by gamma, is at most 8, so
-        that the farthest cells can be told apart in a picture.
+        2, or more for deep hierarchies, so that the largest logarithmic forest distance divided by gamma is at most 8
+        and the farthest cells can be distinguished in a picture.
     root : int or str, optional
         Row of the cell at the origin, or its name in the index of a data frame. By default the Fréchet mean of all
-        cells is at the origin. The choice changes no distances.
+        cells is at the origin. The choice does not change any distance.
     n_landmarks : int, None or "auto", default="auto"
-        Number of cells embedded together; the others are placed among them as by :meth:`transform`. Landmarks are
-        chosen with k-means++. "auto" is 4,000, None all cells.
+        Number of landmarks, which are embedded together; the other cells are placed among them as by :meth:`transform`.
+        Landmarks are chosen with k-means++. "auto" means up to 4,000 cells, and None means all cells.
     init : {"spectral", "random"}, default="spectral"
         Start of the descent: the spectral embedding of the logarithmic forest distances, or random points near the
         origin, as in the paper, with early exaggeration.
     early_exaggeration : float, default=3.0
-        Factor of the attraction of neighbours in the first 50 steps from a random start. The spectral start needs none.
+        Factor of the attraction of neighbours in the first 50 steps from a random start. It is not used with the
+        spectral start.
     max_iter : int, default=500
-        Maximum number of steps of the descent; reaching it raises a ``ConvergenceWarning``.
+        Maximum number of steps of the descent. A ``ConvergenceWarning`` is issued if it is reached.
     tol : float, default=1e-5
-        The descent stops when a step decreases the loss by less than this part of it.
+        The descent stops when a step decreases the loss by less than this fraction of the loss.
     random_state : int, RandomState instance or None, default=None
-        Seed of the choice of landmarks and of a random start. Nothing else is random.
+        Seed of the choice of landmarks and of a random start. All other steps are deterministic.
     verbose : int, default=0
         Whether to report the progress of the descent.
 
@@ -102,7 +105,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     landmarks_ : ndarray of shape (n_landmarks,)
         Rows of the cells that were embedded together, without copies.
     gamma_ : float
-        The value of gamma.
+        Value of gamma that was used.
     loss_ : float
         Mean divergence of the rows of the landmarks.
     n_iter_ : int
@@ -114,9 +117,10 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     Notes
     -----
-    n landmarks take about 30 n² bytes, a quarter of a gigabyte for 3,000, and a time that grows with n². The map does
-    not depend on the order of the cells, on the scale of the features or on the number of threads. Steps are geodesics,
-    which do not leave the ball, and never lead beyond hyperbolic radius 36, the limit of float64.
+    For n landmarks, memory use is about 30 n² bytes (a quarter of a gigabyte for 3,000), and the computing time grows
+    with n². The map does not depend on the order of the cells, on the scale of the features or on the number of
+    threads. Steps follow geodesics, which do not leave the ball, and never go beyond hyperbolic radius 36, the limit of
+    float64.
 
     References
     ----------
@@ -198,9 +202,9 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def transform(self, X: Any) -> Array:
         """Place new cells in the map without changing it.
 
-        The point of a new cell minimises the loss of the map with this cell added to its graph, while the cells of the
-        map keep their points. Newton's method starts at the most accessible cell. New cells do not influence each
-        other. A cell with the features of a cell in the map has its point.
+        The point of a new cell minimises the loss of the map after adding this cell to the graph, while the landmarks
+        keep their points. Newton's method starts at the most accessible landmark. New cells do not influence each
+        other. A new cell with the same features as a landmark gets the same point.
 
         Parameters
         ----------
@@ -275,7 +279,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
 
 def _rows(estimator: PoincareMap, X: Any, **options: Any) -> Array:
-    """Validate rows of features; the error names the first row that is not finite."""
+    """Validate rows of features; the error message names the first row that is not finite."""
     X = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, **options)
     check_finite_rows(X, "X")
     return X

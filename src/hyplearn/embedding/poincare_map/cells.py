@@ -15,16 +15,17 @@ from hyplearn.types import Array
 LARGEST_FEATURE = 1e150
 # Smallest sigma: for smaller values, the smallest edge weights, exp(-1 / (2 sigma²)), are close to underflow.
 LEAST_SIGMA = 0.05
-# Settings of n_neighbors="auto": a neighbour for every CELLS_PER_NEIGHBOUR cells, within these bounds. Fewer than ten
-# leave parts of the graph unconnected; more than fifteen merge small branches of small data sets. Measured on four data
-# sets of 60 to 2,000 cells (experiments/map_settings.py).
+# Settings of n_neighbors="auto": one neighbour for every CELLS_PER_NEIGHBOUR cells, but at least LEAST_NEIGHBOURS and
+# at most MOST_NEIGHBOURS. Fewer than ten neighbours leave the graph disconnected; more than fifteen merge small
+# branches of small data sets. The values were chosen by measurements on four data sets of 60 to 2,000 cells
+# (experiments/map_settings.py).
 CELLS_PER_NEIGHBOUR, LEAST_NEIGHBOURS, MOST_NEIGHBOURS = 40, 10, 15
 # Smallest and largest gamma, beyond which powers and logarithms leave the range of float64.
 GAMMAS = (1e-3, 1e3)
 
 
 def check_parameters(given: dict[str, Any]) -> None:
-    """Raise if parameters are out of range."""
+    """Raise an error if a parameter is out of range."""
     for name in ("n_components", "max_iter"):
         check_integer(name, given[name], 1)
     sigma, landmarks, neighbours = given["sigma"], given["n_landmarks"], given["n_neighbors"]
@@ -54,17 +55,17 @@ def root_row(root: Any, names: Any, n: int) -> int | None:
         return int(rows[0])
     known = "cells have no names" if names is None else f"the first are called {[str(name) for name in names[:3]]}"
     raise ValueError(
-        f"root must be a row from 0 to {n - 1}, or the name of a cell; got {root!r}, and {known}.\n"
+        f"root must be a row from 0 to {n - 1}, or the name of a cell; got {root!r} ({known}).\n"
         "Pass the row number of the root."
     )
 
 
 def check_features(X: Array) -> Array:
-    """Replace -0 by 0 in features; raise if their squares overflow."""
+    """Replace -0 with 0 in features; raise an error if their squares would overflow."""
     if (largest := np.max(np.abs(X))) > LARGEST_FEATURE:
         raise ValueError(
-            f"The squared distances of features as large as {largest:.3g} overflow float64.\n"
-            "Scale them, for example with sklearn.preprocessing.StandardScaler."
+            f"X has features as large as {largest:.3g}, whose squared distances overflow float64.\n"
+            "Scale the features, for example with sklearn.preprocessing.StandardScaler."
         )
     return X + 0.0
 
@@ -91,8 +92,8 @@ def warn_about_neighbours(n_neighbors: int, n: int) -> None:
     """Warn if there are fewer than n_neighbors other cells."""
     if n_neighbors >= n:
         warnings.warn(
-            f"n_neighbors={n_neighbors}, but each cell has only {n - 1} other cells that differ from it. "
-            "All of them are used.\nLower n_neighbors.",
+            f"n_neighbors={n_neighbors}, but for each cell there are only {n - 1} other cells with different features. "
+            "All of these are used as neighbours.\nLower n_neighbors.",
             UserWarning,
             stacklevel=3,
         )
@@ -121,10 +122,10 @@ def search_among(cells: Array, n_neighbors: int) -> NearestNeighbors:
 
 
 def neighbours_among(search: NearestNeighbors, X: Array | None = None) -> Neighbours:
-    """Find the nearest cells of each row of X, or, without X, the nearest other cells of each cell."""
+    """Find the nearest cells of each row of X, or the nearest other cells of each cell if X is None."""
     cells = search.kneighbors(X, return_distance=False)
-    # Distances are recomputed from differences: the search computes them from products, which lose digits for close
-    # cells.
+    # Distances are recomputed from differences, because the search computes them from products, which lose digits for
+    # close cells.
     from_rows = search._fit_X if X is None else X
     return Neighbours(cells, np.stack([_lengths(search._fit_X[column] - from_rows) for column in cells.T], axis=1))
 
@@ -138,7 +139,7 @@ def edge_weights(distances: Array, sigma: float | None) -> Array:
 
     .. math:: w_{ij} = \exp\Bigl(-\frac{d_{ij}^2}{2 \sigma^2 s_i^2}\Bigr), \qquad s_i = \max_j d_{ij}
 
-    or 1 if sigma is None. They lie between ``exp(-1 / (2 sigma²))`` and 1 for data of any scale.
+    or 1 if sigma is None. The weights lie between ``exp(-1 / (2 sigma²))`` and 1 for data of any scale.
     """
     if sigma is None:
         return np.ones_like(distances)
@@ -157,7 +158,8 @@ class Joints(NamedTuple):
 def connected_graph(X: Array, n_neighbors: int, sigma: float | None) -> tuple[Any, Joints]:
     """Return a sparse symmetric graph of the nearest neighbours of rows, and the edges added to make it connected.
 
-    An edge has the larger of the weights from its two ends; one that joins two parts has the smallest weight of all.
+    The weight of an edge is the larger of the weights computed from its two ends. An edge that joins two components
+    gets the smallest weight of all edges.
     """
     n = len(X)
     cells, distances = neighbours_among(search_among(X, n_neighbors))
@@ -175,7 +177,7 @@ def _symmetric(rows: Array, columns: Array, weights: Array, n: int) -> Any:
 
 
 def warn_about_joints(joints: Joints) -> None:
-    """Warn if a graph was not connected."""
+    """Warn if edges were added because the graph was not connected."""
     if len(joints.edges):
         warnings.warn(
             f"The graph of nearest neighbours has {len(joints.sizes)} connected components, the smallest with "

@@ -6,8 +6,8 @@ are the entries of :math:`Q = (I + L)^{-1}`, whose rows are positive and sum to 
 
 .. math:: D_{ij} = \tfrac12 \ln \frac{q_{ii} q_{jj}}{q_{ij}^2},
 
-is a metric of the graph. Elimination in I + L and back substitution only add off-diagonal numbers of one sign: every
-entry of Q has nearly all its digits, however small, and none is 0.
+is a metric of the graph. Elimination in I + L and back substitution only add off-diagonal numbers of the same sign.
+Every entry of Q is therefore positive and accurate to nearly all digits, however small it is.
 
 The neighbourhoods of points are softmaxes of hyperbolic distances, :math:`p_{ij} = e^{-\gamma d_{ij}} / Z_i` over all j
 including i, so that :math:`1 \le Z_i \le n`. The loss of row i is the symmetric Kullback-Leibler divergence. As both
@@ -16,10 +16,10 @@ rows sum to 1, :math:`\ln Z_i` cancels:
 .. math:: \sum_j (q_{ij} - p_{ij}) \ln \frac{q_{ij}}{p_{ij}} = \sum_j q_{ij} f_{ij} - F_i, \qquad
           f_{ij} = \ln q_{ij} + \gamma d_{ij}, \quad F_i = \sum_j p_{ij} f_{ij}
 
-with the derivative :math:`\gamma \, (q_{ij} - p_{ij} + p_{ij} (f_{ij} - F_i))` with respect to :math:`d_{ij}`.
+Its derivative with respect to :math:`d_{ij}` is :math:`\gamma \, (q_{ij} - p_{ij} + p_{ij} (f_{ij} - F_i))`.
 Exaggeration multiplies the first sum, which attracts neighbours.
 
-The rows above the diagonal of a symmetric matrix are stored one after the other ("packed").
+Symmetric matrices are stored "packed": the elements above the diagonal, row by row.
 """
 
 import math
@@ -71,12 +71,12 @@ def forest_distances(Q: Array) -> Array:
 def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Array, Array]:
     r"""Compute the rows of Q for new nodes, each added to the graph separately, and their diagonal elements.
 
-    A node with edges of weights w to the nodes N has the row
+    The row of a new node that has edges with the weights w to the nodes N is
 
     .. math:: \frac{(z^T Q_N, \; 1)}{1 + \sum_j z_j}, \qquad (\operatorname{diag}(w)^{-1} + Q_{NN}) \, z = 1,
 
-    with its own share last, from Woodbury's formula for the inverse of the larger matrix. All z are positive. The rows
-    of ``neighbours`` and ``weights`` are N and w of each new node.
+    with the diagonal element last. This follows from Woodbury's formula for the inverse of the larger matrix. All
+    elements of z are positive. Each row of ``neighbours`` and ``weights`` contains N and w of one new node.
     """
     among = Q[neighbours[:, :, None], neighbours[:, None, :]]
     diagonal = np.arange(neighbours.shape[1])
@@ -87,7 +87,7 @@ def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Ar
 
 
 class Pairs(NamedTuple):
-    """Packed arrays for all pairs: accessibilities, their logarithms, and space for f and ``exp(-γ d)``; and gamma."""
+    """Packed arrays for all pairs (accessibilities, their logarithms, buffers for f and ``exp(-γ d)``), and gamma."""
 
     q: Array
     log_q: Array
@@ -97,7 +97,7 @@ class Pairs(NamedTuple):
 
 
 class Divergence:
-    """Mean divergence over the rows of a symmetric Q, as a function of the points; it takes 16 n² bytes."""
+    """Mean divergence over the rows of a symmetric matrix Q, as a function of the points; it uses 16 n² bytes."""
 
     def __init__(self, Q: Array, gamma: float) -> None:
         self.n = len(Q)
@@ -187,7 +187,7 @@ def _row_sums(points, pairs, first, stride):  # type: ignore[no-untyped-def]
 def _row_slopes(points, pairs, over_Z, F, exaggeration, first, stride):  # type: ignore[no-untyped-def]
     """Compute the contribution of the pairs of every ``stride``-th row to the gradient of the loss.
 
-    The gradient of d with respect to x_i is ``-2 (s - ‖s‖² x_i / g_i) / (g_j sinh d)``, ``s = x_j - x_i``.
+    The gradient of d with respect to x_i is ``-2 (s - ‖s‖² x_i / g_i) / (g_j sinh d)``, where ``s = x_j - x_i``.
     """
     coordinates, over_gaps = points
     q, _, gamma, f, kernel = pairs

@@ -1,12 +1,13 @@
-r"""Placement of new cells in a map: each cell is placed at a minimum of its loss, and the old cells stay fixed.
+r"""Placement of new cells in a map: each new cell is placed at a minimum of its loss, and the old cells stay fixed.
 
-A new cell has the row of accessibilities q of the graph with edges to its nearest neighbours. It adds a row to the
-divergence, and an entry to the row of each old cell j. The part of all divergences that depends on its point is
+Adding a new cell to the graph, with edges to its nearest neighbours, gives a row of accessibilities q. The new cell
+adds a row to the divergence, and an entry to the row of each old cell j. The part of all divergences that depends on
+the point of the new cell is
 
 .. math:: 2 \sum_j q_j f_j - F - \sum_j \frac{K_j (f_j - F_j)}{Z_j + K_j}, \qquad
           f_j = \ln q_j + \gamma d_j, \quad K_j = e^{-\gamma d_j}
 
-with Z and F as in :mod:`hyplearn.embedding.poincare_map.divergence`.
+where Z and F are defined in :mod:`hyplearn.embedding.poincare_map.divergence`.
 """
 
 import math
@@ -24,8 +25,8 @@ from hyplearn.geometry import kernels
 from hyplearn.geometry.kernels import gap_of, row_gaps
 from hyplearn.types import Array
 
-# Number of new cells per block, whose rows of accessibilities are all in memory at once, and number of new cells in
-# each task of a thread.
+# BLOCK is the number of new cells per block, whose rows of accessibilities are all in memory at once. SHARE is the
+# number of new cells in each task of a thread.
 BLOCK = 512
 SHARE = 32
 # Newton's method stops after a step of hyperbolic length below SHORTEST_STEP, or after MOST_STEPS steps.
@@ -34,7 +35,7 @@ MOST_STEPS = 100
 
 
 class Fixed(NamedTuple):
-    """Map that stays fixed while new cells are placed: transposed points, inverse gaps, Z and F of rows, and gamma."""
+    """Map that is fixed while new cells are placed: transposed points, inverse gaps, Z and F of the rows, and gamma."""
 
     coordinates: Array
     over_gaps: Array
@@ -189,6 +190,6 @@ def _towards(coordinates, over_gaps, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def walk(x, v):  # type: ignore[no-untyped-def]
-    """Return the end of the geodesic from x with frame coordinates v, like ``geometry.exp_map`` for one point."""
+    """Return the endpoint of the geodesic that starts at x with the velocity v, given in frame coordinates."""
     length = math.sqrt(np.sum(v * v))
     return kernels.walk(x, v / length, length) if length > 0.0 else x.copy()

@@ -1,4 +1,4 @@
-"""TreeEmbedding, the largest scale at which float64 can represent a tree, and the distortion of its distances."""
+"""Embed trees with TreeEmbedding, find the largest scale that float64 can represent, and measure distortion."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -15,13 +15,13 @@ from hyplearn.geometry.kernels import norm_of_difference, row_gaps
 from hyplearn.scikit_learn import BaseEstimator
 from hyplearn.types import Array
 
-# Values that are tried for spread="auto": each costs one layout and one measurement of the distortion.
+# Values of spread that are tried for spread="auto". Each value takes one layout and one measurement of the distortion.
 SPREADS = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3)
-# Maximum number of ordered pairs on which the distortion is measured: all pairs of 2,000 nodes. More pairs take longer
-# and make the mean more accurate.
+# Maximum number of ordered pairs on which the distortion is measured, which covers all pairs of 2,000 nodes. More pairs
+# would take longer and make the mean more accurate.
 MOST_PAIRS = 4_000_000
-# Number of pairs on which spreads are compared: enough for the choice, at a fraction of the time of the final
-# measurement.
+# Number of pairs on which the values of spread are compared. It is large enough for the choice, and takes a fraction of
+# the time of the final measurement.
 SEARCH_PAIRS = 200_000
 # Largest accepted relative error of an edge length due to rounding.
 EDGE_TOLERANCE = 0.01
@@ -34,24 +34,27 @@ class TreeEmbedding(BaseEstimator):
     r"""Embed a tree so that hyperbolic distances approximate tree distances times a scale, and measure the distortion.
 
     The root is the origin, and the hyperbolic distance of each node from its parent is the length of its edge times the
-    scale. Nothing is optimised: 10⁵ nodes take about a second.
+    scale. Points are computed without optimisation, so that 10⁵ nodes take about a second.
 
     Parameters
     ----------
     n_components : int, default=2
         Dimension of the ball.
     layout : {"sarkar", "wedges"}, default="sarkar"
-        Directions of the neighbours of a node. With "sarkar" all neighbours, including the parent, are well separated
-        (Sarkar, 2011): evenly spaced angles in the disk, a spherical code in more dimensions. With "wedges", for the
-        disk only, children divide the directions away from their parent according to their numbers of leaves: edges
-        never cross, whatever the scale, so this is the layout for pictures.
+        Directions of the neighbours of a node. With "sarkar", all neighbours of a node, including its parent, are well
+        separated (Sarkar, 2011): their directions are evenly spaced in the disk and form a spherical code in more
+        dimensions. With "wedges", which is available only in the disk, children divide the directions away from their
+        parent according to their numbers of leaves. Edges then never cross at any scale, so this layout is best for
+        pictures.
     spread : float or "auto", default="auto"
-        Factor of the angles between children and the direction away from their parent, above 0 and up to 1, for the
-        layout "sarkar". With 1 it is Sarkar's construction; below 1 paths are straighter and siblings closer. "auto"
-        takes the one of 1, 0.85, 0.7, 0.55, 0.4 and 0.3 with the smallest average distortion.
+        Factor, above 0 and up to 1, by which the layout "sarkar" multiplies the angles between children and the
+        direction away from their parent. The value 1 gives Sarkar's construction; smaller values make paths straighter
+        and move siblings closer together. "auto" chooses the value among 1, 0.85, 0.7, 0.55, 0.4 and 0.3 with the
+        smallest average distortion.
     scale : float or "auto", default="auto"
-        Hyperbolic length of an edge of length 1. "auto" takes the largest at which float64 holds every edge to 1 %,
-        which puts the farthest nodes at a hyperbolic radius of 30 to 35 and gives the smallest distortion.
+        Hyperbolic length of an edge of length 1. "auto" is the largest scale at which float64 represents the length of
+        every edge to within 1 %. It places the farthest nodes at a hyperbolic radius of 30 to 35 and gives the smallest
+        distortion.
     root : label of a node, optional
         Node at the origin. By default the root of the tree, or the middle of the longest path of an undirected graph.
     curvature : float, default=-1.0
@@ -62,21 +65,22 @@ class TreeEmbedding(BaseEstimator):
     embedding_ : ndarray of shape (n_nodes, n_components)
         Points of the nodes.
     labels_ : list
-        Label of each row: the nodes of a graph in their order, the keys of a mapping, row numbers for a list of
-        parents, names ("" if there is none) in the order of a Newick string.
+        Label of each row: the nodes of a graph, the keys of a mapping, the row numbers of a list of parents, or the
+        names in a Newick string ("" for a node without a name), in their original order.
     parents_ : ndarray of shape (n_nodes,)
-        Row of each node's parent, -1 for the root.
+        Row of each node's parent, or -1 for the root.
     scale_ : float
         Hyperbolic length of an edge of length 1.
     spread_ : float
-        Factor of the angles; 1 with the layout "wedges".
+        Value of spread that was used; 1 with the layout "wedges".
     average_distortion_ : float
         Mean of ``|1 - d / (scale_ t)|`` over pairs at hyperbolic distance d and tree distance t.
     worst_distortion_ : float
-        Largest ``d / t`` over the smallest; 1 for an isometry.
+        Largest ratio ``d / t`` divided by the smallest; 1 for an isometry.
     n_pairs_ : int
-        Number of pairs measured: all pairs of up to 2,000 nodes; for larger trees, the pairs of a fixed random choice
-        of nodes with all others. The worst distortion includes all neighbouring siblings.
+        Number of pairs on which the distortion was measured. For up to 2,000 nodes, these are all pairs. For larger
+        trees, they are the pairs of a fixed random sample of nodes with all other nodes; the worst distortion also
+        includes all neighbouring siblings.
 
     References
     ----------
@@ -107,9 +111,9 @@ class TreeEmbedding(BaseEstimator):
         Parameters
         ----------
         X : str, networkx graph, mapping or sequence of int
-            The tree: a Newick string; an undirected networkx tree, or a directed one whose edges lead away from the
-            root, with lengths in the edge attribute ``weight`` (1 if it is missing); a mapping of nodes to parents,
-            None for the root; or the row of each node's parent, -1 for the root.
+            The tree: a Newick string; a networkx tree, undirected or directed away from the root, with lengths in the
+            edge attribute ``weight`` (1 if it is missing); a mapping of nodes to parents, with None for the root; or
+            the row of each node's parent, with -1 for the root.
         y : None
             Ignored.
         edge_lengths : mapping or sequence of float, optional
@@ -181,7 +185,7 @@ class TreeEmbedding(BaseEstimator):
 
 
 def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: float, c: float) -> None:
-    """Raise if nodes of different branches coincide, because edges are too short for the number of neighbours."""
+    """Raise an error if nodes of different branches coincide because edges are too short for the number of nodes."""
     order = np.lexsort(points.T)
     same = np.flatnonzero(np.all(points[order[1:]] == points[order[:-1]], axis=1))
     if same.size:
@@ -200,11 +204,11 @@ def largest_scale(depths: Array, lengths: Array, d: int) -> float:
     r"""Return the largest scale s at which float64 represents edges of length :math:`s w` ending at radius :math:`s a`.
 
     The coordinates of both ends are rounded by up to :math:`2^{-54}`, which at radius r is a hyperbolic length of about
-    :math:`\kappa e^r` with :math:`\kappa = \sqrt d \, 2^{-54}`. So s is the largest with
+    :math:`\kappa e^r` with :math:`\kappa = \sqrt d \, 2^{-54}`. Hence s is the largest number with
 
     .. math:: \kappa e^{s a} \le \tfrac{1}{100} s w
 
-    for all edges, a value of Lambert's function W; NaN if there is none.
+    for all edges. It is computed with Lambert's function W; the result is NaN if there is no such number.
     """
     ratio = _kappa(d) * depths / (EDGE_TOLERANCE * lengths)
     if np.any(ratio > np.exp(-1)):
@@ -223,10 +227,10 @@ def digits_needed(depths: Array, lengths: Array, scale: float, d: int) -> int:
 
 
 def separating_scale(tree: RootedTree, d: int) -> float:
-    r"""Return the smallest scale at which the branches of Sarkar's construction cannot meet.
+    r"""Return the smallest scale at which the branches of Sarkar's construction cannot intersect.
 
-    Its shortest edge is :math:`2 \ln \cot(\theta / 4)`. The angle between two neighbours of a node is at least
-    :math:`\theta`, the smallest angle of the longest spherical code.
+    At this scale, the length of the shortest edge is :math:`2 \ln \cot(\theta / 4)`, where :math:`\theta` is the
+    smallest angle of the longest spherical code, and thus the smallest angle between two neighbours of a node.
     """
     largest = int(np.max(tree.counts + (np.arange(len(tree.counts)) > 0)))
     if largest < 2:
@@ -241,7 +245,7 @@ def _kappa(d: int) -> float:
 
 
 class Distortion(NamedTuple):
-    """Ratios of hyperbolic to scaled tree distances: mean of ``|1 - ratio|``, largest over smallest, and pair count."""
+    """Distortion of distances: mean of ``|1 - ratio|``, largest ratio divided by the smallest, and number of pairs."""
 
     average: float
     worst: float
@@ -251,8 +255,8 @@ class Distortion(NamedTuple):
 def measure_distortion(tree: RootedTree, X: Array, lengths: Array, most_pairs: int = MOST_PAIRS) -> Distortion:
     """Measure the distortion of the points X of the unit ball, for edges of the given hyperbolic lengths.
 
-    A large tree is measured on the pairs of a fixed random choice of nodes with all others, and on all neighbouring
-    siblings, which are usually the pairs of largest distortion.
+    In a large tree, the distortion is measured on the pairs of a fixed random sample of nodes with all other nodes, and
+    on all neighbouring siblings, which are usually the pairs with the largest distortion.
     """
     n = len(X)
     if n == 1:

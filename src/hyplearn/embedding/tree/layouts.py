@@ -23,16 +23,16 @@ SHARE_POWER = 0.7
 DECIMALS = 9
 # Gap above which the plain formula, 1 minus the sum of squares, is accurate to 13 digits.
 NEAR_THE_RIM = 1e-3
-# Largest number n of directions in a lattice that is improved by repulsion, which takes n² operations per step, and
-# number of these steps. Larger lattices are good enough without repulsion.
+# MOST_REPELLED is the largest number n of directions in a lattice that is improved by repulsion, which takes n²
+# operations per step. REPULSION_STEPS is the number of these steps. Larger lattices are good enough without repulsion.
 MOST_REPELLED = 64
 REPULSION_STEPS = 200
-# Exponent of the potential 1/r^8: almost only the nearest points repel each other, so the smallest distance grows.
+# Exponent of the potential 1/r^8. Almost only the nearest points repel each other, so the smallest distance grows.
 REPULSION_POWER = 8
 
 
 class Codes(NamedTuple):
-    """Directions of the neighbours of every node: one spherical code for the root, and one for each neighbour count."""
+    """Directions of the neighbours of nodes: a spherical code for the root, and one for each number of neighbours."""
 
     points: list[Array]
     which: Array
@@ -95,7 +95,7 @@ def _sarkar(X, parents, counts, first, lengths, codes, starts):  # type: ignore[
 
 @njit(cache=True, error_model="numpy")
 def _direction(X, v, u, out):  # type: ignore[no-untyped-def]
-    """Write the unit vector at v towards u: it is along ``s - ‖s‖²/g v``, with ``s = u - v`` and the gap g of v."""
+    """Write the unit vector at v towards u, parallel to ``s - ‖s‖²/g v`` with ``s = u - v`` and the gap g of v."""
     square = 0.0
     for j in range(X.shape[1]):
         square += (X[u, j] - X[v, j]) ** 2
@@ -110,18 +110,19 @@ def _direction(X, v, u, out):  # type: ignore[no-untyped-def]
 def wedges(tree: RootedTree, lengths: Array) -> Array:
     r"""Lay out a tree in nested wedges of the disk, so that edges of any lengths do not cross.
 
-    A node owns a wedge of the directions at its point, bisected by the direction away from its parent; the root owns
-    all of them. The children divide their parent's wedge in proportion to their numbers of leaves to the power 0.7, and
-    lie on the bisectors of their shares. A child's own wedge ends in the same ideal points as its share: one edge of
-    length :math:`\ell` farther out, a half-angle :math:`h` has opened to
+    Each node has a wedge of directions, which is bisected by the direction away from its parent; the wedge of the root
+    contains all directions. The children divide the wedge of their parent in proportion to the power 0.7 of their
+    numbers of leaves, and lie on the bisectors of their shares. The wedge of a child ends in the same ideal points as
+    its share: after an edge of length :math:`\ell`, a half-angle :math:`h` has opened to
 
     .. math:: \tan\tfrac{h'}{2} = e^{\ell} \tan\tfrac{h}{2}.
 
     Mathematical libraries disagree in the last digit of tan and pow, so the tangents of half the angles are rounded to
-    nine decimals. IEEE 754 fixes all later operations, +, −, ×, ÷ and √: the points are the same everywhere.
+    nine decimals. The results of all later operations (+, −, ×, ÷ and √) are fixed by IEEE 754, so the points are the
+    same on every machine.
     """
     turns = [round(math.tan(angle / 2), DECIMALS) for angle in _bisectors(tree, lengths)]
-    # Powers of math.e are used instead of math.exp, to reproduce the bundled mammals to the last bit.
+    # Powers of math.e are used instead of math.exp, to reproduce the bundled mammals data to the last bit.
     growths = [math.e**length for length in lengths.tolist()]
     steps = np.array([(growth - 1) / (growth + 1) for growth in growths])
     X = np.zeros((len(turns), 2))
@@ -186,10 +187,11 @@ def _mobius_add(x0, x1, gap_x, y0, y1, gap_y):  # type: ignore[no-untyped-def]
 def spherical_code(n: int, d: int) -> Array:
     """Return n well-separated points on the unit sphere of R^d, the same on every call.
 
-    In the plane the angles are evenly spaced. In more dimensions the points are a regular simplex for up to d + 1 and
-    the cross-polytope for up to 2d, which are optimal (Rankin, 1955), and for more points a lattice of equal shares of
-    the sphere, on S² the Fibonacci lattice, improved by repulsion if the points are few. The hypercube codes of Sala et
-    al. (2018) have a power of two as length and are of no use below 2d points, where most nodes of a tree are.
+    In the plane the angles are evenly spaced. In more dimensions, up to d + 1 points form a regular simplex, and up to
+    2d points are taken from the cross-polytope; both are optimal (Rankin, 1955). More points form a lattice that
+    divides the sphere into equal shares, which is the Fibonacci lattice on S², and which is improved by repulsion if
+    the points are few. The hypercube codes of Sala et al. (2018) are not used, because their length is a power of two
+    and they do not help with fewer than 2d points, the case of most nodes of a tree.
 
     Examples
     --------

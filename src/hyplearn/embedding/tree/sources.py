@@ -13,15 +13,16 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from hyplearn.data.newick import parse_newick
 from hyplearn.types import Array
 
-# Parts of a tree: labels of the nodes, edges as pairs (child, parent) of positions, lengths of the edges, and position
-# of the root.
+# Parts of a tree: the labels of the nodes, the edges as pairs (child, parent) of positions, the lengths of the edges,
+# and the position of the root.
 _Parts: TypeAlias = tuple[list[Any], Array, Array, int | None]
 
 
 class RootedTree(NamedTuple):
     """Tree with nodes in breadth-first order: the root comes first, and the children of a node are consecutive.
 
-    ``rows`` are positions of the nodes in the user's order, ``parents`` (-1 for the root) in breadth-first order.
+    ``rows`` contains the position of each node in the user's order. ``parents`` contains the position of its parent in
+    breadth-first order, or -1 for the root.
     """
 
     rows: Array
@@ -117,7 +118,7 @@ def _check_lengths(labels: Sequence[Any], edges: Array, lengths: Array) -> None:
         raise ValueError(
             f"Edge lengths must be positive numbers; {np.count_nonzero(bad)} of {len(lengths)} are not, the first is "
             f"{lengths[edge]:g} between {labels[u]!r} and {labels[v]!r}.\n"
-            "Correct them; merge nodes whose distance is 0."
+            "Correct these lengths, and merge nodes whose distance is 0."
         )
 
 
@@ -127,7 +128,7 @@ def read_tree(source: Any, edge_lengths: Any, root: Any) -> tuple[list[Any], Roo
         raise ValueError(
             "edge_lengths can be passed only with a list or mapping of parents; Newick strings and graphs "
             "contain lengths.\n"
-            "Leave them out, or set them in the tree."
+            "Omit edge_lengths, or set the lengths in the tree."
         )
     if isinstance(source, str):
         parts = _from_newick(source)
@@ -149,7 +150,7 @@ def _from_newick(text: str) -> _Parts:
     if repeated:
         raise ValueError(
             f"{len(repeated)} names occur more than once in the Newick string; the first is {repeated[0]!r}.\n"
-            "Give every node its own name, or none."
+            "Give every node a unique name, or no name."
         )
     edges = np.column_stack([np.arange(1, len(names)), parents[1:]]).astype(np.int64).reshape(-1, 2)
     branches = np.array(lengths[1:], dtype=np.float64)
@@ -158,7 +159,7 @@ def _from_newick(text: str) -> _Parts:
         node = int(np.flatnonzero(missing)[0]) + 1
         raise ValueError(
             f"{np.count_nonzero(missing)} of {len(branches)} branches have no length; the first is node "
-            f"{node} ({names[node]!r}).\nGive a length to all branches, or to none: then all have length 1."
+            f"{node} ({names[node]!r}).\nGive a length to every branch, or to none; all branches then have length 1."
         )
     return list(names), edges, np.ones(len(branches)) if missing.all() else branches, 0
 
@@ -182,14 +183,15 @@ def _from_mapping(parents: Mapping[Any, Any], edge_lengths: Any) -> _Parts:
         if parent is not None and parent not in place:
             raise ValueError(
                 f"The parent {parent!r} of {node!r} is not a node of the tree.\n"
-                "Add it with its parent; the parent of the root is None."
+                "Add this node with its own parent, or with None if it is the root."
             )
     rows = [-1 if parent is None else place[parent] for parent in parents.values()]
     if edge_lengths is not None:
         missing = [node for node in labels if parents[node] is not None and node not in edge_lengths]
         if missing:
             raise ValueError(
-                f"edge_lengths lacks {len(missing)} nodes; the first is {missing[0]!r}.\nAdd their lengths."
+                f"edge_lengths has no length for {len(missing)} nodes; the first is {missing[0]!r}.\n"
+                "Add a length for every node except the root."
             )
         edge_lengths = [edge_lengths.get(node, 0.0) for node in labels]
     return _from_parents(rows, edge_lengths, labels)
@@ -207,14 +209,15 @@ def _from_parents(parents: Any, edge_lengths: Any, labels: list[Any] | None = No
     if given.min() < -1 or given.max() >= n:
         row = int(np.argmax((given < -1) | (given >= n)))
         raise ValueError(
-            f"Parents must be row numbers from 0 to {n - 1}, or -1; row {row} has {given[row]}.\nCount rows from 0."
+            f"Parents must be row numbers from 0 to {n - 1}, or -1 for the root; row {row} has {given[row]}.\n"
+            "Count rows from 0."
         )
     start = _single_root(labels, np.flatnonzero(given == -1).tolist(), "no parent is given for")
     lengths = np.ones(n) if edge_lengths is None else np.asarray(edge_lengths, dtype=np.float64)
     if lengths.shape != (n,):
         raise ValueError(
-            f"edge_lengths must hold one number for each of the {n} nodes; got shape {lengths.shape}.\n"
-            "Entry i is the length of the edge from node i to its parent; the entry of the root is ignored."
+            f"edge_lengths must contain one number for each of the {n} nodes; got shape {lengths.shape}.\n"
+            "Pass the length of the edge from node i to its parent as element i; the element of the root is ignored."
         )
     below = np.flatnonzero(given >= 0)
     return labels, np.column_stack([below, given[below]]).astype(np.int64), lengths[below], start
@@ -226,4 +229,6 @@ def _single_root(labels: list[Any], roots: list[int], which: str) -> int:
         return roots[0]
     names = ", ".join(repr(labels[row]) for row in roots[:5]) + (f" and {len(roots) - 5} more" if roots[5:] else "")
     found = f"{len(roots)} roots: {which} {names}" if roots else "a cycle: every node has a parent"
-    raise ValueError(f"A tree has one root; this one has {found}.\nCut the cycle, or join the parts below one root.")
+    raise ValueError(
+        f"A tree must have one root; this tree has {found}.\nRemove the cycle, or join the parts below one root."
+    )
