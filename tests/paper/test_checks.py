@@ -149,7 +149,7 @@ def test_points_outside_the_ball_are_named_in_the_error(rival):
         (HyperboloidSVC(max_iter=0), "max_iter must be an integer of at least 1; got 0"),
         (HyperboloidSVC(solver="newton"), "solver must be one of 'stages', 'projected_gradient'; got 'newton'"),
         (HyperboloidPerceptron(max_epochs=1.5), "max_epochs must be an integer of at least 1; got 1.5"),
-        (HyperboloidPerceptron(start=[1.0]), "start must hold 3 finite hyperboloid coordinates"),
+        (HyperboloidPerceptron(start=[1.0]), "start must contain 3 finite hyperboloid coordinates"),
         (AuthorsSVC(C="five"), "C must be a positive finite number; got 'five'"),
         (AuthorsSVC("nowhere"), "reference='nowhere' is not a strategy"),
         (AuthorsSVC([[0.0, 0.0]] * 2), "reference has 2 points; expected 3"),

@@ -1,16 +1,17 @@
 r"""The optimisation problem of the hyperboloid SVM (Cho et al., 2019), and two descent methods for it.
 
-Rows x are hyperboloid coordinates, :math:`[n, x] = -n^0 x^0 + \sum_j n^j x^j`, with costs C_i and labels ±1:
+Let the rows x be hyperboloid coordinates with costs C_i and labels ±1, and let
+:math:`[n, x] = -n^0 x^0 + \sum_j n^j x^j`. The problem is
 
 .. math:: \min_{[n, n] > 0} P(n) = \tfrac12 [n, n]
           + \sum_i C_i \max(0, \operatorname{arsinh} 1 - \operatorname{arsinh}(y_i [n, x_i]))
 
-P is neither convex nor smooth, so the result is a local minimum, the best from several starts. :func:`solve_by_stages`
-rounds off its kinks, where a margin is 1, over a width that shrinks from stage to stage.
+P is neither convex nor smooth, so the result is the best of several local minima, found from different initial normals.
+:func:`solve_by_stages` smooths the kinks of P, where a margin is 1, over a width that decreases from stage to stage.
 :func:`solve_by_projected_gradient` is the descent of Cho et al.
 
-The normal is kept as ``u = (-n⁰, n)``, so that ``[n, x] = ⟨u, x⟩``, or in polar coordinates v and a, in which no
-constraint is left: ``u = (-‖v‖ sinh a, v cosh a)`` and ``[n, n] = ‖v‖²``.
+The normal is stored as ``u = (-n⁰, n)``, so that ``[n, x] = ⟨u, x⟩``, or in polar coordinates v and a, with
+``u = (-‖v‖ sinh a, v cosh a)`` and ``[n, n] = ‖v‖²``. The problem has no constraint in polar coordinates.
 """
 
 import math
@@ -26,26 +27,29 @@ from hyplearn.geometry.kernels import dot
 from hyplearn.types import Array
 
 # Widths over which the kink of the loss is smoothed, one per stage. The first width smooths the whole loss. The last
-# one changes the loss of a row near the margin by at most half the width, less than a ten-thousandth of the row's cost.
+# width changes the loss of a row near the margin by at most half the width, which is less than a ten-thousandth of the
+# row's cost.
 WIDTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)
-# A boundary may lie at most BEYOND farther out than the farthest row, where all rows are on one side, and at most
-# FARTHEST from the centre, where float64 cannot distinguish n from a vector of the light cone.
+# The distance of a boundary from the centre may exceed the distance of the farthest row by at most BEYOND, where all
+# rows are on one side. It is at most FARTHEST, because float64 cannot distinguish n from a vector of the light cone at
+# larger distances.
 BEYOND, FARTHEST = 3.0, 17.0
 # Number of past steps that L-BFGS stores.
 MEMORY = 20
 LEAST_SQUARES_STEPS = 30
 BATCH = 32
-# First step, as a multiple of a cautious step, which is safe even if the gradients of all rows of a batch are parallel.
-# This is rare, so the first step is much longer.
+# First step of the projected gradient, as a multiple of a cautious step that is safe even if the gradients of all rows
+# of a batch are parallel. Parallel gradients are rare, so the first step can be much longer.
 FIRST_STEP = 1000.0
 GROWTH = 1.5
-# Number of consecutive halvings of the step after which the descent stops: the step is then too short to matter.
+# Number of consecutive halvings of the step after which the descent stops, because the step is then too short to
+# matter.
 HALVINGS = 16
 ARSINH_1 = float(np.arcsinh(1.0))
 
 
 class LocalMinimum(NamedTuple):
-    """Local minimum: normal n with ``[n, n] = ‖direction‖²``; ``shift`` is the boundary's distance from the centre."""
+    """Local minimum: a normal with ``[n, n] = ‖direction‖²``, whose boundary is ``shift`` away from the centre."""
 
     direction: Array
     shift: float
@@ -55,7 +59,7 @@ class LocalMinimum(NamedTuple):
 
     @property
     def normal(self) -> Array:
-        """Normal as the vector u, with scores ``R @ u``."""
+        """Normal of the boundary as the vector u, for which the scores are ``R @ u``."""
         return from_polar(self.direction, self.shift)
 
 
@@ -119,7 +123,7 @@ def from_polar(v: Array, a: float) -> Array:
 
 
 def to_polar(u: Array, farthest: float) -> tuple[Array, float]:
-    """Return direction v, of length √[n, n], and shift a of a normal u; the shift is clipped to ±``farthest``."""
+    """Return the direction v, with norm √[n, n], and shift a of a normal u; the shift is clipped to ±``farthest``."""
     space = float(np.linalg.norm(u[1:]))
     if space == 0:
         return np.eye(len(u) - 1)[0], -math.copysign(farthest, u[0])
@@ -133,10 +137,11 @@ def farthest_shift(R: Array) -> float:
 
 
 def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
-    """Yield initial normals: one halfway between the means, one by least squares, one with all rows on one side.
+    """Yield three initial normals: halfway between the means, from least squares, and with all rows on one side.
 
-    The first two use Klein coordinates, in which hyperplanes are straight and no row outweighs the others, and weigh
-    both sides equally. The last one has all rows on the side of the costlier label.
+    The first two are computed in Klein coordinates, in which hyperplanes are straight and no row outweighs the others,
+    with equal total weights of both sides. The last normal has all rows on the side of the label with the larger total
+    cost.
     """
     plus, minus = costs * (y > 0), costs * (y < 0)
     tangent = np.eye(R.shape[1] - 1)[0]
@@ -147,8 +152,8 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
         yield _scaled(R, y, costs, halfway)
         balance = np.sqrt(plus / plus.sum() + minus / minus.sum())
         share = balance / R[:, 0]
-        # This operator multiplies Klein coordinates by the balance of the rows, without a second matrix of the size of
-        # R.
+        # This operator multiplies Klein coordinates by the balance of the rows, and needs no second matrix of the size
+        # of R.
         klein = LinearOperator(R.shape, matvec=lambda u: share * (R @ u), rmatvec=lambda q: (share * q) @ R)
         yield _scaled(R, y, costs, lsqr(klein, y * balance, iter_lim=LEAST_SQUARES_STEPS)[0])
     side = 1.0 if plus.sum() > minus.sum() else -1.0
@@ -165,11 +170,12 @@ def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
 
 
 def solve_by_stages(R: Array, y: Array, costs: Array, *, tol: float, max_iter: int) -> LocalMinimum:
-    """Run L-BFGS in polar coordinates from every start with the first width, then from the best result with the others.
+    """Run L-BFGS from every initial normal with the first width, then from the best result with the other widths.
 
-    Rows R, of shape (n, d + 1), are seen from among them, which keeps their coordinates small; labels y are ±1 and
-    costs positive. A stage ends when a step decreases P by at most ``tol``, relative, or after ``max_iter`` steps. The
-    status is "local", "max_iter" if the last stage was cut short, or "one-sided" if all rows are on one side.
+    The rows R, of shape (n, d + 1), should be coordinates about a point among the rows, so that they are not large. The
+    labels y are ±1, and the costs are positive. A stage ends when a step decreases P by at most ``tol`` times P, or
+    after ``max_iter`` steps. The status is "local", "max_iter" if the last stage reached max_iter, or "one-sided" if
+    all rows are on one side.
     """
     farthest = farthest_shift(R)
     tried = [_descend(R, y, costs, *to_polar(u, farthest), WIDTHS[0], tol, max_iter) for u in starts(R, y, costs)]
@@ -190,7 +196,7 @@ def status_of(R: Array, u: Array, status: str) -> str:
 def _descend(
     R: Array, y: Array, costs: Array, v: Array, a: float, width: float, tol: float, max_iter: int
 ) -> LocalMinimum:
-    """Run one stage of L-BFGS from v and a; v is scaled by its initial norm."""
+    """Run one stage of L-BFGS in polar coordinates from v and a; v is divided by its initial norm."""
     unit = float(np.linalg.norm(v)) or 1.0
 
     def value(polar: Array) -> tuple[float, Array]:
@@ -213,15 +219,16 @@ def _descend(
 def solve_by_projected_gradient(
     R: Array, y: Array, costs: Array, *, tol: float, max_iter: int, rng: np.random.Generator
 ) -> LocalMinimum:
-    r"""Descend from the best start with mini-batches B; after each step, Π projects onto normals with [n, n] > 0.
+    r"""Descend from the best initial normal with mini-batches B; after each step, Π projects onto normals [n, n] > 0.
 
     .. math:: u \leftarrow \Pi \Bigl( u - \eta \Bigl( \tfrac{|B|}{N} H u
               - \sum_{i \in B,\, y_i \langle u, x_i \rangle < 1} \frac{C_i y_i x_i}{\sqrt{1 + \langle u, x_i \rangle^2}}
               \Bigr) \Bigr), \qquad H = \operatorname{diag}(-1, 1, \dots, 1)
 
-    Every row is in one batch of an epoch. The step η grows as long as an epoch lowers the objective by more than
-    ``tol``, relative; an epoch that does not is undone and η halved, until halving helps no more or ``max_iter`` epochs
-    are over. The other parameters and the result are those of :func:`solve_by_stages`.
+    Every row is in one batch of an epoch. The step η grows as long as an epoch decreases the objective by more than
+    ``tol`` times its value. Otherwise the epoch is undone and η is halved. The descent ends after ``max_iter`` epochs,
+    or if repeated halving does not help. The other parameters and the result are the same as for
+    :func:`solve_by_stages`.
     """
     farthest = farthest_shift(R)
     slope = math.tanh(farthest)
@@ -248,7 +255,7 @@ def solve_by_projected_gradient(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def epoch(R, y, costs, firsts, batch, step, slope, u):  # type: ignore[no-untyped-def]
-    """Visit every batch once, in the order of ``firsts`` (the first row of each batch), and update u in place."""
+    """Visit every batch once and update u in place; ``firsts`` contains the first row of each batch, in this order."""
     n, d = R.shape
     gradient = np.empty(d)
     for start in firsts:

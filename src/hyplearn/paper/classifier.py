@@ -32,8 +32,8 @@ class BaselineRows(NamedTuple):
 class BaselineClassifier(OneVsRest):
     """Base class of the baselines, with the validation, weights and one-vs-rest scheme of the other classifiers.
 
-    Subclasses learn in :meth:`_train`, and override :meth:`_boundaries` if they have other scores. Parameters are
-    dataclass fields; :class:`~hyplearn.HyperboloidSVC` documents those that all of them share.
+    Subclasses implement :meth:`_train`, and override :meth:`_boundaries` if they use other scores. Parameters are
+    dataclass fields; the parameters shared by all subclasses are documented in :class:`~hyplearn.HyperboloidSVC`.
     """
 
     _: KW_ONLY
@@ -43,8 +43,8 @@ class BaselineClassifier(OneVsRest):
     curvature: float = -1.0
     outside: str = "raise"
 
-    # Not annotated, because annotations would make these dataclass fields, and most baselines do not have these
-    # parameters.
+    # These attributes are not annotated, because annotations would make them dataclass fields, and most baselines do
+    # not have these parameters.
     reference = "origin"
     n_jobs = None
 
@@ -60,7 +60,7 @@ class BaselineClassifier(OneVsRest):
         X, y : as in :meth:`hyplearn.PoincareSVC.fit`
             Points of the ball and their labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Weight k counts as k copies, weight 0 as absence.
+            Weights of the rows: a row of weight k counts as k copies, and a row of weight 0 is ignored.
         """
         with self._training(X, y, sample_weight) as (data, _):
             if not data.in_memory:
@@ -78,7 +78,7 @@ class BaselineClassifier(OneVsRest):
         return self
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Decision with the uncalibrated scores ``arsinh [n, x]``, where ``coef_`` and ``reference_`` define n."""
+        """Return the decision with uncalibrated scores ``arsinh [n, x]``; ``coef_`` and ``reference_`` define n."""
         c, coef = absolute_curvature(self.curvature), fitted["coef_"]
         return Decision(self.classes_, c, "arsinh", coef, fitted["reference_"], np.zeros(len(coef)))
 
@@ -86,7 +86,7 @@ class BaselineClassifier(OneVsRest):
         return self._boundaries(self._train(self._present(data)))
 
     def _present(self, data: TrainingData) -> BaselineRows:
-        """Select the rows of positive weight; in small data sets, rows are sorted and equal rows merged."""
+        """Select the rows of positive weight; in small data sets, rows are sorted and equal rows are merged."""
         if data.n_rows <= FEW_ROWS:
             data = merge_copies(data)
         block = data.gathered()
@@ -130,19 +130,19 @@ class BaselineClassifier(OneVsRest):
 
 
 def check_positive(**values: object) -> None:
-    """Raise unless the values are positive finite numbers."""
+    """Raise an error unless all values are positive finite numbers."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
             raise ValueError(f"{name} must be a positive finite number; got {value!r}.")
 
 
 def check_count(name: str, value: object) -> None:
-    """Raise unless the value is a positive integer."""
+    """Raise an error unless the value is a positive integer."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise ValueError(f"{name} must be an integer of at least 1; got {value!r}.")
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    """Raise unless the value is one of the allowed names."""
+    """Raise an error unless the value is one of the allowed names."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")

@@ -1,8 +1,8 @@
 """Support vector machine and perceptron on the hyperboloid, with the same precision as in the ball.
 
-Seen from a point p, a point x has the hyperboloid coordinates ``(cosh ρ, √c z)``, with ``ρ = √c d(x, p)`` and z the
-scaled tangent vector at p: all of them exact up to the rim of the ball. A normal n with ``[n, n] > 0`` defines the
-geodesic hyperplane ``[n, x] = 0``, whose distance from p, along n, is ``arsinh(n⁰ / √[n, n])``.
+About a point p, a point x has the hyperboloid coordinates ``(cosh ρ, √c z)``, where ``ρ = √c d(x, p)`` and z is the
+scaled tangent vector at p. These coordinates are accurate up to the rim of the ball. A normal n with ``[n, n] > 0``
+defines the geodesic hyperplane ``[n, x] = 0``, whose signed distance from p along n is ``arsinh(n⁰ / √[n, n])``.
 """
 
 from dataclasses import KW_ONLY, dataclass
@@ -20,18 +20,18 @@ from hyplearn.types import Array
 
 
 def hyperboloid_rows(X: Array, p: Array, c: float) -> Array:
-    """Hyperboloid coordinates of points as seen from p, X⁰ first; for p = 0, equal to ``ball_to_hyperboloid(X)``."""
+    """Compute hyperboloid coordinates about p, X⁰ first; for p = 0, they are equal to ``ball_to_hyperboloid(X)``."""
     space = np.sqrt(c) * z_features(X, p, c=c)
     return np.column_stack([np.hypot(1, np.linalg.norm(space, axis=1)), space])
 
 
 def boundary(direction: Array, shift: float, p: Array, c: float) -> tuple[Array, Array]:
-    r"""Return the normal and the foot of the hyperplane with direction v and shift a, as seen from p.
+    r"""Return the normal and the point nearest to p of the hyperplane with direction v and shift a about p.
 
     .. math:: n = (\|v\| \sinh a, \; v \cosh a)
 
-    The foot is the point of the hyperplane nearest to p, at the signed distance a/√c along v. The normal is given in
-    frame coordinates there, and is as long as v.
+    The nearest point is at the signed distance a/√c from p along v. The normal is given in frame coordinates at this
+    point, and has the same length as v.
     """
     length = float(np.linalg.norm(direction))
     if length == 0:  # the normal is zero, so every point has the score 0
@@ -45,63 +45,68 @@ def boundary(direction: Array, shift: float, p: Array, c: float) -> tuple[Array,
 class HyperboloidSVC(BaselineClassifier):
     r"""Support vector machine on the hyperboloid (Cho et al., 2019).
 
-    With points x in hyperboloid coordinates and the Minkowski product :math:`[n, x] = -n^0 x^0 + \sum_j n^j x^j`,
-    seeks the normal n of
+    For points x in hyperboloid coordinates and the Minkowski product :math:`[n, x] = -n^0 x^0 + \sum_j n^j x^j`, this
+    classifier finds a normal n that is a local solution of
 
     .. math:: \min_{[n, n] > 0} \tfrac12 [n, n]
               + C \sum_i \max(0, \operatorname{arsinh} 1 - \operatorname{arsinh}(y_i [n, x_i]))
 
-    whose boundary :math:`[n, x] = 0` is a geodesic hyperplane, through whatever point of the ball is best. The problem
-    is not convex: the result is the best local minimum from several starts, with no proof that it is the global one.
+    The boundary :math:`[n, x] = 0` is a geodesic hyperplane, which may pass through any point of the ball. The problem
+    is not convex. The result is the best local minimum from several starts, without a proof that it is the global
+    minimum.
 
-    Points are scored by arsinh [n, x], which grows with the signed distance to the boundary, and seen from their
-    Fréchet mean, so that an isometry of the data moves the boundary with them. Their coordinates come from the ball and
-    are exact up to its rim, at hyperbolic radius 37; those of the hyperboloid itself end at 19. Compared with a Python
-    loop over rows, as in the published implementations, both solvers are about 500 times as fast in 2 dimensions, 90
-    times in 100, and 14 times in 1,000 (``benchmarks/bench_baselines.py``).
+    The score of a point is arsinh [n, x], which grows with the signed distance to the boundary. Coordinates are taken
+    about the Fréchet mean of the points, so that an isometry of the points moves the boundary in the same way. They are
+    computed from points of the ball, and are accurate up to its rim at hyperbolic radius 37; coordinates stored on the
+    hyperboloid reach only radius 19. Compared with a Python loop over rows, as in the published implementations, both
+    solvers are about 500 times as fast in 2 dimensions, 90 times in 100, and 14 times in 1,000
+    (``benchmarks/bench_baselines.py``).
 
     Parameters
     ----------
     C : float, default=1.0
         Cost of a violated margin.
     solver : {"stages", "projected_gradient"}, default="stages"
-        "stages": quasi-Newton steps on a loss whose kinks are rounded off less and less, in coordinates that keep
-        [n, n] > 0 by themselves, from three starts. "projected_gradient": that of Cho et al., mini-batches with a
-        projection after each, from the best of the starts; it ends near the minimum, not at it.
+        "stages" takes quasi-Newton steps on a loss whose kinks are smoothed less in each stage, from three starts, in
+        coordinates in which [n, n] > 0 is always satisfied. "projected_gradient" is the method of Cho et al.: it takes
+        gradient steps on mini-batches, each followed by a projection, from the best of the starts, and ends near a
+        minimum but not exactly at it.
     tol : float, default=1e-8
-        Relative decrease of the objective, over a step or an epoch, at which to stop.
+        The solver stops when a step or an epoch decreases the objective by less than this fraction of its value.
     max_iter : int, default=1000
-        Largest number of steps in each stage, or of epochs.
+        Maximum number of steps in each stage, or of epochs.
     random_state : int, RandomState instance or None, default=0
         Seed of the mini-batches.
     class_weight : dict or "balanced", default=None
-        Factors of C by class, multiplied with ``sample_weight``.
+        Factors of C for each class, which are multiplied with ``sample_weight``.
     calibration : {"cross-fitted", "training"} or None, default="cross-fitted"
-        How Platt's sigmoids, which turn scores into probabilities, are learned: from scores of held-out rows, or from
-        scores of the training rows as in the paper. Predictions follow the probabilities; with None, the scores.
+        How to fit Platt's sigmoids, which convert scores to probabilities: on scores of held-out rows, or on scores of
+        the training rows as in the paper. Predictions are based on the probabilities, or on the scores if None.
     folds : int, default=5
-        Number of folds of "cross-fitted".
+        Number of folds for "cross-fitted".
     curvature : float, default=-1.0
-        Sectional curvature of the space the points were embedded in.
+        Sectional curvature of the space in which the points were embedded.
     outside : {"raise", "project"}, default="raise"
-        What to do with points on or outside the rim: an error that names them, or move them onto the largest
-        representable radius and warn.
+        What to do with points on or outside the rim: raise an error that names them, or move them to the largest
+        representable radius and issue a warning.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes. Two make one binary problem, K > 2 make K, each class against the rest.
+        The class labels. Two classes form one binary problem; K > 2 classes form K problems, each class against the
+        rest.
     coef_ : ndarray of shape (n_problems, n_features)
         Normal vector of each boundary in frame coordinates at its point ``reference_``; its length is √[n, n].
     reference_ : ndarray of shape (n_problems, n_features)
-        The point of each boundary next to the mean of the points.
+        Point of each boundary that is nearest to the mean of the points.
     objective_ : ndarray of shape (n_problems,)
-        The objective.
+        Value of the objective in each problem.
     status_ : ndarray of str of shape (n_problems,)
-        "local": the descent ended. "max_iter": it was cut short. "one-sided": the best boundary found has all points on
-        one side, so that it predicts no second class. The last two come with a warning; none is a proof.
+        "local" if the descent converged, "max_iter" if it reached ``max_iter``, and "one-sided" if the best boundary
+        found has all points on one side, so that only one class is predicted. A warning is issued in the last two
+        cases. No status proves that the minimum is global.
     n_iter_ : ndarray of shape (n_problems,)
-        Number of evaluations of objective and gradient, over all starts and stages; or the number of epochs.
+        Number of evaluations of objective and gradient over all starts and stages, or number of epochs.
 
     Examples
     --------
@@ -158,47 +163,47 @@ class HyperboloidSVC(BaselineClassifier):
             )
         if one_sided.size:
             self._warn(
-                "found no boundary better than one with all points on one side.\nRaise C or the weight of the rarer "
+                "found no better boundary than one with all points on one side.\nRaise C or the weight of the rarer "
                 f"class, or use a classifier with curved boundaries. ({self._names(one_sided)})"
             )
 
 
 @dataclass(eq=False, repr=False)
 class HyperboloidPerceptron(BaselineClassifier):
-    r"""Perceptron on the hyperboloid (Weber et al., 2020), as printed in the paper, to reproduce the counterexamples.
+    r"""Perceptron on the hyperboloid as printed by Weber et al. (2020), for reproducing its counterexamples.
 
-    With points x in hyperboloid coordinates and the Minkowski product :math:`[w, x] = -w^0 x^0 + \sum_j w^j x^j`, a
-    point is scored by :math:`-[w, x]`, and each point on the wrong side of the boundary, or on it, changes w to
+    For points x in hyperboloid coordinates and the Minkowski product :math:`[w, x] = -w^0 x^0 + \sum_j w^j x^j`, the
+    score of a point is :math:`-[w, x]`. For each point on the boundary or on its wrong side, w is updated by
 
     .. math:: u = w + y x, \qquad w \leftarrow u / \min(1, \sqrt{[u, u]})
 
-    The root exists only for :math:`[u, u] > 0`, and :math:`[u, u] = [w, w] + 2y[w, x] - 1`. So from w = 0 no update is
-    possible; nor, from [w, w] = 1, one by a point on the boundary. These are the paper's two counterexamples to the
-    theorem that it converges; ``fit`` raises ValueError at such an update. Where the rule is well-defined it still
-    learns little: as :math:`-[x, x'] = \cosh d(x, x')`, an update moves the scores of all points to the same side,
-    those of far points most. Use :class:`~hyplearn.PoincarePerceptron` in practice.
+    The root exists only if :math:`[u, u] = [w, w] + 2y[w, x] - 1` is positive. Therefore no update is possible if w =
+    0, or if [w, w] = 1 and the point lies on the boundary. These are the paper's two counterexamples to the convergence
+    theorem of this perceptron; ``fit`` raises a ValueError at such an update. Even if all updates are possible, the
+    perceptron learns little: as :math:`-[x, x'] = \cosh d(x, x')`, an update shifts the scores of all points in the
+    same direction, and those of distant points the most. Use :class:`~hyplearn.PoincarePerceptron` in practice.
 
     Parameters
     ----------
     start : array-like of shape (n_features + 1,), default=None
-        The first w, in hyperboloid coordinates, w⁰ first. None is (0, 2, 0, …), from which a point on the boundary
-        still allows an update.
+        Initial w in hyperboloid coordinates, with w⁰ first. None means (0, 2, 0, …), for which an update with a point
+        on the boundary is possible.
     max_epochs : int, default=100
-        Largest number of passes over the data.
+        Maximum number of passes over the data.
     random_state : int, RandomState instance or None, default=0
-        Seed of the order of rows, drawn again for each pass.
+        Seed of the order of rows, which is different in each pass.
     class_weight, calibration, folds, curvature, outside
         As in :class:`~hyplearn.HyperboloidSVC`, but with ``calibration=None`` by default.
 
     Attributes
     ----------
     classes_, coef_, reference_
-        As in :class:`~hyplearn.HyperboloidSVC`, with the point of each boundary next to the origin. The w kept is that
-        of the pass after which the least weight is misclassified.
+        As in :class:`~hyplearn.HyperboloidSVC`, except that ``reference_`` is the point of each boundary nearest to the
+        origin. The boundary is that of the pass with the smallest total weight of misclassified rows.
     status_ : ndarray of str of shape (n_problems,)
-        "converged" if the last pass had no mistake, else "max_epochs", with a warning.
+        "converged" if the last pass had no mistakes, otherwise "max_epochs", in which case a warning is issued.
     n_iter_, n_updates_ : ndarrays of shape (n_problems,)
-        Number of passes, and of updates.
+        Numbers of passes and of updates.
 
     Examples
     --------
@@ -241,7 +246,7 @@ class HyperboloidPerceptron(BaselineClassifier):
         if unsolved.size:
             self._warn(
                 f"still made mistakes in the last of {self.max_epochs} passes ({self._names(unsolved)}).\n"
-                "On most data it never converges: use PoincarePerceptron."
+                "Use PoincarePerceptron; this perceptron does not converge on most data."
             )
         return {
             "coef_": coef,
@@ -257,12 +262,13 @@ class HyperboloidPerceptron(BaselineClassifier):
         start = np.asarray(self.start, dtype=np.float64)
         if start.shape != (d + 1,) or not np.all(np.isfinite(start)):
             raise ValueError(
-                f"start must hold {d + 1} finite hyperboloid coordinates, w⁰ first; got {self.start!r:.80}."
+                f"start must contain {d + 1} finite hyperboloid coordinates, w⁰ first; got {self.start!r:.80}.\n"
+                "Pass start=None for the default."
             )
         return start
 
     def _passes(self, rows: Array, y: Array, weights: Array, start: Array) -> tuple[Array, float, int, int, int]:
-        """Run passes until one has no mistakes; return n, [n, n], and the counts of mistakes, passes and updates."""
+        """Run passes until one has no mistakes; return n, [n, n], and the numbers of mistakes, passes and updates."""
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         w, square = start.copy(), float(start[1:] @ start[1:] - start[0] ** 2)
         best, least, mistakes, updates, epochs = (w, square), np.inf, 1, 0, 0
@@ -270,13 +276,13 @@ class HyperboloidPerceptron(BaselineClassifier):
             mistakes, square, failed = visit(rows, y, weights, rng.permutation(len(y)), w, square)
             updates, epochs = updates + mistakes, epochs + 1
             if failed >= 0 or square <= 0:
-                self._refuse(rows, failed, square, updates)
+                self._raise_undefined_norm(rows, failed, square, updates)
             scores = rows[:, 0] * w[0] - rows[:, 1:] @ w[1:]
             if (error := float((y * scores <= 0) @ weights)) < least:
                 best, least = (w.copy(), square), error
         return -best[0], best[1], mistakes, epochs, updates
 
-    def _refuse(self, rows: Array, failed: int, square: float, updates: int) -> None:
+    def _raise_undefined_norm(self, rows: Array, failed: int, square: float, updates: int) -> None:
         where = "for the first w" if failed < 0 else f"after {updates} updates, for the point with X = {rows[failed]}"
         raise ValueError(
             f"The hyperboloid perceptron cannot normalise w {where:.200}: [u, u] = {square:.6g}, but "
@@ -289,10 +295,11 @@ class HyperboloidPerceptron(BaselineClassifier):
 def visit(R, y, weights, order, w, square):  # type: ignore[no-untyped-def]
     """Visit all rows in the given order and update w in place; ``square`` is [w, w] before the visit.
 
-    A row of weight k is visited up to k times in a row, the last time with the step of the fraction that is left. An
-    update takes 1 from y[w, x] and, while that is 1 or more, makes [w, w] grow beyond 1, where nothing is normalised:
-    successive visits until the row is right are one step. Returns the number of updates, the square, and the row whose
-    update has no norm, where the visit ends with the square of u (-1 if there is none).
+    A row of weight k is visited up to k times in succession; if k is not an integer, the last step is a fraction. An
+    update decreases y[w, x] by 1. As long as y[w, x] is at least 1, it also makes [w, w] larger than 1, so that w is
+    not normalised. Successive updates with one row, until the row is correct, are therefore combined into one step. The
+    function returns the number of updates, [w, w], and -1. If an update is impossible because [u, u] is not positive,
+    it stops and returns [u, u] and the row instead.
     """
     updates = 0
     for i in order:

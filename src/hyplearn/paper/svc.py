@@ -20,46 +20,46 @@ from hyplearn.solvers.svm.hinge import collect
 from hyplearn.solvers.svm.margin_scan import NOTHING, MarginScan, merge_scans, scan_block
 from hyplearn.types import Array, EachCost
 
-# Value of the constant column for the intercept, in radii of the ball. The intercept of a boundary that meets the ball
-# is at most ‖w‖ radii, so its penalty is below a ten-thousandth of the penalty of w.
+# Value of the constant column for the intercept, in units of the ball's radius. The intercept of a boundary that
+# intersects the ball is at most ‖w‖ times the radius, so its penalty is below a ten-thousandth of the penalty of w.
 INTERCEPT_COLUMN = 100.0
 
 
 @dataclass(eq=False, repr=False)
 class PaperSVC(BaselineClassifier):
-    r"""The paper's SVM on frame coordinates, scored by :math:`\langle f, w \rangle`.
+    r"""The paper's SVM on frame coordinates f, with the scores :math:`\langle f, w \rangle`.
 
     .. math:: \min_w \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i \langle f_i, w \rangle)^q, \qquad q \in \{1, 2\}
 
-    It differs from :class:`~hyplearn.PoincareSVC` in what the paper does and a user would not want: probabilities come
-    from Platt's sigmoids of training scores, and ``solver="sgd"`` is the paper's algorithm for the soft margin, one
-    random row at a time until the objective ceases to change.
+    It follows the paper in two ways that are not recommended in practice, where :class:`~hyplearn.PoincareSVC` is
+    preferable: probabilities come from Platt's sigmoids fitted on training scores, and ``solver="sgd"`` is the paper's
+    algorithm for the soft margin, which visits one random row at a time until the objective stops changing.
 
     Parameters
     ----------
     reference : str, callable or array-like, default="hull"
-        The point through which each boundary passes, as in :class:`~hyplearn.PoincareSVC`; "hull" is the paper's
-        midpoint of the closest hull vertices, in up to five dimensions.
+        The point through which each boundary passes, as in :class:`~hyplearn.PoincareSVC`. "hull" is the midpoint of
+        the closest hull vertices, as in the paper, and is available in up to five dimensions.
     C : float or array-like of shape (n_problems,), default=1.0
-        Cost of a violated margin, for all binary problems or for each. The paper's C on logarithms is this one times
-        ``conformal_factor(p)**2``.
+        Cost of a violated margin, for all binary problems or for each. The paper's C, which applies to logarithmic
+        maps, is this C times ``conformal_factor(p)**2``.
     loss : {"hinge", "squared_hinge"}, default="hinge"
-        The loss of the paper's theorem, or that of the authors' code.
+        The loss of the paper's theorem ("hinge"), or that of the authors' code ("squared_hinge").
     solver : {"exact", "sgd"}, default="exact"
-        "exact" stops when the certificate holds; "sgd" is the paper's algorithm, for the hinge loss.
+        "exact" stops when the duality gap is at most ``tol``; "sgd" is the paper's algorithm, for the hinge loss only.
     tol : float, default=1e-6
-        Relative duality gap at which to stop; for "sgd" the relative change of the objective over an epoch.
+        Relative duality gap at which to stop; for "sgd", the relative change of the objective over an epoch.
     max_iter : int, default=100
-        Largest number of working sets, Newton steps or epochs.
+        Maximum number of working sets, Newton steps or epochs.
     random_state : int, RandomState instance or None, default=0
-        Seed of the samples.
+        Seed of the random choice of rows.
     class_weight, calibration, folds, curvature, outside
         As in :class:`~hyplearn.HyperboloidSVC`, but with ``calibration="training"`` by default, as in the paper.
 
     Attributes
     ----------
     classes_, coef_, reference_, status_, primal_, dual_, dual_gap_, n_iter_, n_passes_
-        As in :class:`~hyplearn.PoincareSVC`; ``status_`` may be "stopped" ("sgd").
+        As in :class:`~hyplearn.PoincareSVC`; with ``solver="sgd"``, ``status_`` may also be "stopped".
 
     Examples
     --------
@@ -94,7 +94,10 @@ class PaperSVC(BaselineClassifier):
     def _train(self, rows: BaselineRows) -> dict[str, Array]:
         reference = self._references(rows.data)
         if np.ndim(self.C) and np.size(self.C) != len(reference):
-            raise ValueError(f"C has {np.size(self.C)} entries; expected {len(reference)} (one per binary problem).")
+            raise ValueError(
+                f"C has {np.size(self.C)} entries; expected {len(reference)} (one per binary problem).\n"
+                "Pass one number for all problems, or one per problem."
+            )
         solutions = [self._solve(rows, p, k) for k, p in enumerate(reference)]
         names = ("status", "primal", "dual", "n_iter", "n_passes")
         found = self._certificates(solutions, names, 'Pass solver="exact", raise max_iter, or lower C.')
@@ -126,7 +129,7 @@ class PaperSVC(BaselineClassifier):
 def solve_sgd(
     source: Rows, *, tol: float, max_iter: int, seed: int, start: Array | None = None, report: Report | None = None
 ) -> Solution:
-    """Run SGD until the objective changes by at most ``tol``, relative to its value, over an epoch of N steps."""
+    """Run SGD until the relative change of the objective over an epoch of N steps is at most ``tol``."""
     n, d = source.shape
     rng, descent = np.random.default_rng(seed), Descent(np.zeros(d) if start is None else start.copy())
     here, epoch = source.fold(scan_block, merge_scans, descent.w, NOTHING, 0), 0
@@ -152,7 +155,7 @@ def solve_sgd(
 
 
 def _dual_bound(here: MarginScan) -> tuple[float, float]:
-    """Return the t that maximises the dual for ``α = t C`` on the rows inside the margin, and the dual value."""
+    """Return the t that maximises the dual objective for ``α = t C`` on the rows inside the margin, and the maximum."""
     square = float(here.clamped @ here.clamped)
     t = min(1.0, here.clamped_cost / square) if square > 0 else float(here.clamped_cost > 0)
     return t, t * here.clamped_cost - 0.5 * t * t * square
@@ -164,21 +167,22 @@ class AuthorsSVC(BaselineClassifier):
 
     .. math:: \min_w \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i \langle v_i, w \rangle)^2, \qquad v_i = \log_p(x_i)
 
-    Points are scored by :math:`\langle \log_p(x), w \rangle`. With Platt scaling of training scores and the published
-    reference points this gives the paper's second table to the digit or the next (89.77, 91.85 and 87.82 % for Olsson's
-    cells, CIFAR10 and Fashion-MNIST). Unlike :class:`~hyplearn.PoincareSVC`, it takes logarithms in coordinates of the
-    ball, which isometries do not keep, and trusts liblinear's stopping rule in place of a certificate. A problem whose
-    rows all have one label has no w: its scores are 0.
+    The score of a point is :math:`\langle \log_p(x), w \rangle`. With Platt scaling of training scores and the
+    published reference points, this classifier reproduces the paper's second table to within one unit of the last digit
+    (89.77, 91.85 and 87.82 % for Olsson's cells, CIFAR10 and Fashion-MNIST). Unlike :class:`~hyplearn.PoincareSVC`, it
+    uses logarithmic maps in coordinates of the ball, which are not invariant under isometries, and relies on
+    liblinear's stopping rule instead of a certificate. If all rows of a problem have the same label, its scores are 0.
 
     Parameters
     ----------
     C : float, default=5.0
-        Cost of a violated margin; the default is that of the paper's real data sets.
+        Cost of a violated margin; the default is the value used for the paper's real data sets.
     drop_intercept : bool, default=False
-        Whether w is learned beside an intercept that is then dropped, so that the boundary passes through p though w
-        was not made for that. The paper's table was computed without one: 86.4, 91.9 and 88.4 % come out with it.
+        Whether w is fitted together with an intercept that is then dropped, so that the boundary passes through p,
+        although w is not optimal for such a boundary. The paper's table was computed without an intercept; with it, the
+        accuracies are 86.4, 91.9 and 88.4 %.
     tol, max_iter, random_state
-        Those of liblinear, as in scikit-learn's LinearSVC; by default 1e-4, 1000 and 0.
+        Parameters of liblinear, as in scikit-learn's LinearSVC; the defaults are 1e-4, 1000 and 0.
     reference, class_weight, calibration, folds, curvature, outside
         As in :class:`PaperSVC`.
 
@@ -187,9 +191,9 @@ class AuthorsSVC(BaselineClassifier):
     classes_, coef_, reference_
         As in :class:`~hyplearn.PoincareSVC`, with w in coordinates of the ball.
     dropped_intercept_ : ndarray of shape (n_problems,)
-        The intercepts that no score uses; 0 unless ``drop_intercept``.
+        The dropped intercepts, which are not used in scores; 0 if ``drop_intercept`` is False.
     n_iter_ : ndarray of shape (n_problems,)
-        Iterations of liblinear.
+        Number of iterations of liblinear.
 
     Examples
     --------
@@ -232,7 +236,7 @@ class AuthorsSVC(BaselineClassifier):
         return {"coef_": coef, "reference_": reference, "dropped_intercept_": intercepts, "n_iter_": n_iter}
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Return the decision with the scores ``⟨log_p(x), w⟩``: half the gap of p times ``⟨f, w⟩``."""
+        """Return the decision with the scores ``⟨log_p(x), w⟩``, which are half the gap of p times ``⟨f, w⟩``."""
         c, reference = absolute_curvature(self.curvature), fitted["reference_"]
         scaled = gap(reference, c=c)[:, None] / 2 * fitted["coef_"]
         return Decision(self.classes_, c, "frame", scaled, reference, np.zeros(len(scaled)), through_points=True)
@@ -245,21 +249,22 @@ class EuclideanSVC(BaselineClassifier):
     .. math:: \min_{w, b} \tfrac12 \|w\|^2 + \tfrac12 (b / 100 r)^2
               + C \sum_i \max(0, 1 - y_i (\langle x_i, w \rangle + b))^q
 
-    with r the radius of the ball, and q = 2 or 1. Its boundaries are straight in the ball, where geodesics are not; so
-    it shows what the geometry is worth. The paper ran it without intercept: all boundaries passed through the origin.
+    Here r is the radius of the ball, and q is 2 or 1. Boundaries are straight lines or planes instead of geodesics, so
+    a comparison shows the benefit of hyperbolic geometry. In the paper this SVM has no intercept, so that all
+    boundaries pass through the origin.
 
     Parameters
     ----------
     C : float, default=1.0
         Cost of a violated margin.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        The loss, q = 2 or 1. The default is that of scikit-learn's LinearSVC, and the better one with many classes.
+        The loss, q = 2 or 1. The default is the same as in scikit-learn's LinearSVC, and is better for many classes.
     fit_intercept : bool, default=True
-        Whether boundaries may miss the origin; False as in the paper's tables.
+        Whether boundaries may have an intercept. Pass False to reproduce the paper's tables.
     tol : float, default=1e-6
         Relative duality gap at which to stop.
     max_iter : int, default=100
-        Largest number of working sets or Newton steps.
+        Maximum number of working sets or Newton steps.
     class_weight, calibration, folds, curvature, outside
         As in :class:`~hyplearn.HyperboloidSVC`.
 
@@ -268,7 +273,7 @@ class EuclideanSVC(BaselineClassifier):
     coef_ : ndarray of shape (n_problems, n_features)
         Normal vector w of each boundary, in coordinates of the ball.
     intercept_ : ndarray of shape (n_problems,)
-        The intercepts b; 0 without.
+        Intercept b of each boundary; 0 if ``fit_intercept`` is False.
     classes_, primal_, dual_gap_, status_, n_iter_
         As in :class:`~hyplearn.PoincareSVC`.
 
