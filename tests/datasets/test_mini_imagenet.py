@@ -53,12 +53,12 @@ def test_an_absent_file_is_an_error_that_names_file_and_layout(tmp_path, monkeyp
 def test_missing_arrays_are_named(folder, arrays):
     del arrays["x_test"], arrays["y_test"]
     np.savez(folder / EMBEDDING, **arrays)
-    with pytest.raises(ValueError, match=r"lacks x_test, y_test\.\nSave it again, with x_train of shape"):
+    with pytest.raises(ValueError, match=r"has no array x_test, y_test\.\nSave it again, with x_train of shape"):
         load_mini_imagenet()
 
 
 @pytest.mark.parametrize("broken", [{"y_test": [0.5, 1, 2]}, {"y_test": [0, 1]}, {"x_test": np.zeros((3, 4))}])
 def test_arrays_that_do_not_fit_are_rejected_with_their_shapes(folder, arrays, broken):
     np.savez(folder / EMBEDDING, **arrays | broken)
-    with pytest.raises(ValueError, match=r"holds points of shape \(3, .\) with labels of shape"):
+    with pytest.raises(ValueError, match=r"contains points of shape \(3, .\) with labels of shape"):
         load_mini_imagenet()

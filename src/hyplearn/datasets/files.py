@@ -1,4 +1,4 @@
-"""Readers for local files: points in any supported format, images, and the embedding of mini-ImageNet."""
+"""Readers for local files: points in any supported format, images, and an embedding of mini-ImageNet."""
 
 import gzip
 import math
@@ -40,8 +40,9 @@ def load_points(
 ) -> tuple[Array, Array | None]:
     r"""Read points, one per row, and their labels if there are any.
 
-    The source is that of :func:`hyplearn.open_points`, read into memory and checked to be finite. Nothing is unpickled.
-    A file that takes more than 1 GiB in memory and more than 100 times its size is an error.
+    The same formats as in :func:`hyplearn.open_points` are supported. The points are read into memory, and all
+    coordinates must be finite. Pickled objects are not loaded. An error is raised for a file that would take more than
+    1 GiB of memory and more than 100 times its size.
 
     Parameters
     ----------
@@ -49,29 +50,29 @@ def load_points(
         A file whose suffix names its format (``.npz``, ``.npy``, ``.csv``, ``.tsv``, ``.parquet``, ``.h5``, ``.hdf5``,
         ``.h5ad`` or ``.zarr``), a folder of Parquet files, or a pattern of their names.
     points : str or sequence of str, optional
-        Name of the array of points, or names of the columns of coordinates; by default those that
-        :func:`hyplearn.open_points` takes.
+        Name of the array of points, or names of the columns of coordinates. The default is the same as in
+        :func:`hyplearn.open_points`.
     label : str, optional
-        Name of the array or column of labels, with the same default; for ``.npy`` the path of their file.
+        Name of the array or column of labels, with the same default. For ``.npy`` files, path of the file of labels.
     labelled : bool, default=True
-        Whether labels are looked for if `label` is None. If False, the columns of a table that hold no numbers are left
-        out, and so are columns of numbers called label, labels, target or class.
+        Whether to look for labels if `label` is None. If False, columns of a table that are not numeric are omitted,
+        and so are numeric columns called label, labels, target or class.
 
     Returns
     -------
     X : ndarray of shape (n, d)
-        The points: float32 if stored so, else float64. They are not checked to lie in a ball.
+        The points, as float32 if they are stored as float32, otherwise as float64. They need not lie in a ball.
     y : ndarray of shape (n,) or None
-        The labels. Those of text files become integers, or else floats, if all of them are written so.
+        The labels. Labels in text files are converted to integers or floats if all of them can be converted.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     ValueError
-        If the file is damaged, ambiguous, empty, or holds NaN or infinite coordinates.
+        If the file is damaged, ambiguous or empty, or contains NaN or infinite coordinates.
     ImportError
-        If a library that reads the format is not installed.
+        If the library for the format is not installed.
 
     Examples
     --------
@@ -92,15 +93,16 @@ def load_points(
 
 
 def load_fashion_mnist_images(*, data_home: Location | None = None) -> Bunch:
-    """Load the images of Fashion-MNIST: 60,000 for training and 10,000 for testing, 28 by 28 bytes each, in 10 classes.
+    """Load Fashion-MNIST: 60,000 training and 10,000 test images of 28 by 28 bytes, in 10 classes.
 
-    Its four files, ``train-images-idx3-ubyte`` and so on, with or without ``.gz``, are read in the idx format.
+    The four files in idx format, ``train-images-idx3-ubyte`` and so on, are read with or without ``.gz``.
 
     Parameters
     ----------
     data_home : path, optional
-        Directory of the files. By default that of the environment variable ``HYPLEARN_DATA``, or
-        ``fashion-mnist`` in it; else where Debian's package ``dataset-fashion-mnist`` puts them.
+        Directory of the files. By default, they are searched in the directory of the environment variable
+        ``HYPLEARN_DATA``, in its subdirectory ``fashion-mnist``, and where Debian's package ``dataset-fashion-mnist``
+        installs them.
 
     Returns
     -------
@@ -110,9 +112,9 @@ def load_fashion_mnist_images(*, data_home: Location | None = None) -> Bunch:
     Raises
     ------
     FileNotFoundError
-        If a file is in none of these places.
+        If a file is not in any of these places.
     ValueError
-        If a file is damaged, or has another format.
+        If a file is damaged or has a different format.
     """
     return read_fashion_mnist(search_folders(data_home, "fashion-mnist", DEBIAN_FOLDER))
 
@@ -129,16 +131,16 @@ def read_fashion_mnist(folders: Sequence[Path]) -> Bunch:
 
 
 def load_cifar10_images(*, data_home: Location | None = None) -> Bunch:
-    """Load CIFAR10 from its binary version: 50,000 + 10,000 images of 3 by 32 by 32 bytes, in 10 classes.
+    """Load the binary version of CIFAR10: 50,000 training and 10,000 test images of 3 by 32 by 32 bytes, in 10 classes.
 
-    Its files are ``data_batch_1.bin`` to ``data_batch_5.bin`` and ``test_batch.bin``. Those of the Python version are
-    pickles, which could run code, and are not read.
+    The files are ``data_batch_1.bin`` to ``data_batch_5.bin`` and ``test_batch.bin``. The Python version is not
+    supported, because its files are pickles, which could run code.
 
     Parameters
     ----------
     data_home : path, optional
-        Directory of the files, or of ``cifar-10-batches-bin`` with them; by default that of the environment variable
-        ``HYPLEARN_DATA``.
+        Directory that contains the files or the folder ``cifar-10-batches-bin`` with the files. The default is the
+        directory of the environment variable ``HYPLEARN_DATA``.
 
     Returns
     -------
@@ -146,7 +148,7 @@ def load_cifar10_images(*, data_home: Location | None = None) -> Bunch:
         With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``target_names``.
     """
     folders = search_folders(data_home, "cifar-10-batches-bin")
-    advice = "Get cifar-10-binary.tar.gz from https://www.cs.toronto.edu/~kriz/cifar.html, and unpack it there."
+    advice = "Download cifar-10-binary.tar.gz from https://www.cs.toronto.edu/~kriz/cifar.html, and unpack it there."
     batches = [_read_cifar(_find(f"data_batch_{k}.bin", folders, advice)) for k in range(1, 6)]
     X_test, y_test = _read_cifar(_find("test_batch.bin", folders, advice))
     X_train, y_train = (np.concatenate(parts) for parts in zip(*batches, strict=True))
@@ -154,7 +156,7 @@ def load_cifar10_images(*, data_home: Location | None = None) -> Bunch:
 
 
 def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
-    """Load mini-ImageNet from an archive of images that you provide; the paper uses 5,600 + 2,400 images of 20 classes.
+    """Load mini-ImageNet from your own archive of images; the paper uses 5,600 + 2,400 images of 20 classes.
 
     Save the images as::
 
@@ -163,20 +165,21 @@ def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
     Parameters
     ----------
     data_home : path, optional
-        Directory of this file; by default that of the environment variable ``HYPLEARN_DATA``.
+        Directory of this file. The default is the directory of the environment variable ``HYPLEARN_DATA``.
 
     Returns
     -------
     Bunch
         With ``X_train``, ``y_train``, ``X_test`` and ``y_test``.
     """
-    path = _find(IMAGENET, search_folders(data_home, ""), f"Save one there, with {_IMAGENET_LAYOUT}.")
+    path = _find(IMAGENET, search_folders(data_home, ""), f"Save such a file there, with {_IMAGENET_LAYOUT}.")
     images = _read_split(path, _IMAGENET_LAYOUT)
     for part in ("train", "test"):
         X, y = images[f"X_{part}"], images[f"y_{part}"]
         if X.dtype != np.uint8 or X.ndim != 4 or X.shape[1:] != images.X_train.shape[1:] or X.shape[1] != 3:
             raise ValueError(
-                f"{path} contains an array of {X.dtype} with shape {X.shape}.\nSave it again, with {_IMAGENET_LAYOUT}."
+                f"{path} contains an array of {X.dtype} with shape {X.shape}, which is not the expected layout.\n"
+                f"Save it again, with {_IMAGENET_LAYOUT}."
             )
         _check_pairs(str(path), X, y, math.inf)
         images[f"y_{part}"] = y.astype(np.int64)
@@ -184,10 +187,10 @@ def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
 
 
 def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
-    """Load your embedding of mini-ImageNet in the 512-dimensional Poincaré ball: 5,600 + 2,400 images of 20 classes.
+    """Load your own embedding of mini-ImageNet; in the paper, it has 512 dimensions and 5,600 + 2,400 images.
 
-    The authors of the paper did not publish this embedding, made as by Khrulkov et al. (2020). Save yours with the
-    names of the published files::
+    The authors of the paper did not publish this embedding, which they computed as in Khrulkov et al. (2020). Save your
+    own embedding with the array names of the published files::
 
         np.savez("mini-imagenet_poincare_embedding.npz", x_train=..., y_train=..., x_test=..., y_test=...)
         np.save("mini-imagenet_reference_points_gt.npy", points)  # if there are any, one row for each class
@@ -195,12 +198,12 @@ def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
     Parameters
     ----------
     data_home : path, optional
-        Directory of these files; by default that of the environment variable ``HYPLEARN_DATA``.
+        Directory of these files. The default is the directory of the environment variable ``HYPLEARN_DATA``.
 
     Returns
     -------
     Bunch
-        With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``reference_points`` (None without their file).
+        With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``reference_points`` (None if their file is missing).
 
     Examples
     --------
@@ -215,7 +218,10 @@ def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
     >>> images.X_train.shape, images.reference_points
     ((2, 2), None)
     """
-    advice = f"The authors did not publish it. Set HYPLEARN_DATA or pass data_home, with such a file of {_BALL_LAYOUT}."
+    advice = (
+        "The authors did not publish it. Set HYPLEARN_DATA or pass data_home, a folder with such a file, which "
+        f"contains {_BALL_LAYOUT}."
+    )
     path = _find(EMBEDDING, search_folders(data_home, ""), advice)
     images = _read_split(path, _BALL_LAYOUT)
     for part in ("train", "test"):
@@ -223,7 +229,7 @@ def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
         d, integers = images.X_train.shape[-1], y.astype(np.int64)
         if X.ndim != 2 or X.shape[1] != d or y.shape != X.shape[:1] or np.any(y != integers):
             raise ValueError(
-                f"{path} holds points of shape {X.shape} with labels of shape {y.shape}.\n"
+                f"{path} contains points of shape {X.shape} with labels of shape {y.shape}.\n"
                 f"Save it again, with {_BALL_LAYOUT}."
             )
         images[f"y_{part}"] = integers
@@ -237,7 +243,7 @@ def _read_split(path: Path, layout: str) -> Bunch:
     names = ("x_train", "y_train", "x_test", "y_test")
     with np.load(path, allow_pickle=False) as archive:
         if missing := [name for name in names if name not in archive.files]:
-            raise ValueError(f"{path} lacks {', '.join(missing)}.\nSave it again, with {layout}.")
+            raise ValueError(f"{path} has no array {', '.join(missing)}.\nSave it again, with {layout}.")
         return Bunch(**{name.replace("x", "X"): archive[name] for name in names})
 
 
@@ -259,7 +265,7 @@ def _find(name: str, folders: Sequence[Path], advice: str) -> Path:
 
 
 def read_idx(path: Path, n_axes: int) -> Array:
-    """Read an idx file of bytes: two zeros, the type code 8, the number of axes, their sizes (big-endian), the data."""
+    """Read an idx file of bytes: two zeros, type code 8, number of axes, sizes of the axes (big-endian), and data."""
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -284,7 +290,9 @@ def _read_cifar(path: Path) -> tuple[Array, Array]:
     content = np.frombuffer(path.read_bytes(), dtype=np.uint8)
     width = 1 + math.prod(_CIFAR_SHAPE)
     if not content.size or content.size % width:
-        raise ValueError(f"{path} has {content.size:,} bytes, not a multiple of {width:,}.\nDownload it again.")
+        raise ValueError(
+            f"{path} has {content.size:,} bytes, which is not a multiple of {width:,}.\nDownload it again."
+        )
     rows = content.reshape(-1, width)
     X, y = rows[:, 1:].reshape(-1, *_CIFAR_SHAPE), rows[:, 0].astype(np.int64)
     _check_pairs(str(path), X, y, len(THINGS))
@@ -292,9 +300,12 @@ def _read_cifar(path: Path) -> tuple[Array, Array]:
 
 
 def _check_pairs(where: str, X: Array, y: Array, n_classes: float) -> None:
-    """Raise unless there is one label per image and all labels are class numbers."""
+    """Raise an error unless there is one label per image and all labels are class numbers."""
     if y.shape != X.shape[:1]:
-        raise ValueError(f"{where} holds {len(X):,} images, but labels of shape {y.shape}.\nDownload them again.")
+        raise ValueError(
+            f"Expected one label per image in {where}; got {len(X):,} images, but labels of shape {y.shape}.\n"
+            "Download the files again."
+        )
     wrong = (y != np.floor(y)) | (y < 0) | (y >= n_classes)
     if wrong.any():
         limit = "" if n_classes == math.inf else f" below {n_classes:g}"

@@ -1,6 +1,6 @@
-"""The mammals of WordNet, bundled with the package, and the embeddings published with the paper.
+"""The mammals of WordNet, which are bundled with the package, and the embeddings published with the paper.
 
-The latter are found on disk or downloaded, and verified before they are read.
+Published embeddings are read from disk or downloaded, and their checksums are verified.
 """
 
 import csv
@@ -63,7 +63,7 @@ def load_mammals(*, return_X_y: bool = False) -> Bunch | tuple[NDArray[np.float6
     Parameters
     ----------
     return_X_y : bool, default=False
-        Return ``(data, target)`` alone.
+        Whether to return only ``(data, target)``.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def load_mammals(*, return_X_y: bool = False) -> Bunch | tuple[NDArray[np.float6
         data : ndarray of shape (1170, 2)
             Points of the open unit disk (curvature -1); the root is the origin.
         target : ndarray of shape (1170,)
-            The order of each node, a string.
+            The order of each node, as a string.
         target_names, feature_names : list of str
             The 13 orders, sorted, and ``["x0", "x1"]``.
         names : ndarray of shape (1170,)
@@ -115,9 +115,9 @@ def load_mammals(*, return_X_y: bool = False) -> Bunch | tuple[NDArray[np.float6
 
 
 class Publication(NamedTuple):
-    """Set of published files: their base URL, the SHA-256 of each file, and the download timeout in seconds.
+    """A set of published files: their base URL, the SHA-256 of each file, and the download timeout in seconds.
 
-    ``paths`` are those of files that were published under other names.
+    ``paths`` maps names of files to their paths below the URL, for files that were published under other names.
     """
 
     url: str
@@ -130,7 +130,7 @@ class Publication(NamedTuple):
         return self.url + self.paths.get(name, name)
 
     def verify(self, content: bytes, name: str, where: str, next_step: str) -> None:
-        """Raise if the content differs from the published file."""
+        """Raise an error if the content differs from the published file."""
         if (found := _sha256(content)) != self.sha256[name]:
             raise OSError(
                 f"{where} is not the published file: it has {len(content)} bytes with SHA-256 {found}; expected "
@@ -146,7 +146,7 @@ class Publication(NamedTuple):
                 content: bytes = response.read()
         except (OSError, http.client.HTTPException) as error:
             raise OSError(f"{name} could not be downloaded from {url}: {error}.\n{by_hand}") from error
-        self.verify(content, name, f"{name}, as downloaded from {url},", f"It was not kept. {by_hand}")
+        self.verify(content, name, f"{name}, as downloaded from {url},", f"The download was discarded. {by_hand}")
         return content
 
 
@@ -205,11 +205,11 @@ def fetch_olsson(*, data_home: str | os.PathLike[str] | None = None, download_if
     Parameters
     ----------
     data_home : path, optional
-        Directory that keeps the downloaded files. By default that of the environment variable
-        ``HYPLEARN_CACHE``, else ``hyplearn`` in the platform's cache directory. The directory of
-        ``HYPLEARN_DATA`` is searched before it.
+        Directory in which downloaded files are stored. The default is the directory of the environment variable
+        ``HYPLEARN_CACHE`` or, if it is not set, ``hyplearn`` in the platform's cache directory. The directory of the
+        environment variable ``HYPLEARN_DATA`` is searched first.
     download_if_missing : bool
-        Whether to download files that are in neither place (7 kB). If False, that is an error.
+        Whether to download files that are in neither directory (7 kB). If False, an error is raised instead.
 
     Returns
     -------
@@ -219,7 +219,7 @@ def fetch_olsson(*, data_home: str | os.PathLike[str] | None = None, download_if
     Raises
     ------
     OSError
-        If a file is missing and cannot be downloaded, or is not the published one to the last bit (SHA-256).
+        If a file is missing and cannot be downloaded, or if its SHA-256 differs from that of the published file.
     """
     return fetch_embedding("olsson", data_home, download_if_missing)
 
@@ -230,7 +230,7 @@ def fetch_cifar10(*, data_home: str | os.PathLike[str] | None = None, download_i
     Parameters
     ----------
     data_home, download_if_missing
-        As in :func:`fetch_olsson`; the download has 1.4 MB.
+        As in :func:`fetch_olsson`; the size of the download is 1.4 MB.
 
     Returns
     -------
@@ -246,7 +246,7 @@ def fetch_fashion_mnist(*, data_home: str | os.PathLike[str] | None = None, down
     Parameters
     ----------
     data_home, download_if_missing
-        As in :func:`fetch_olsson`; the download has 1.7 MB.
+        As in :func:`fetch_olsson`; the size of the download is 1.7 MB.
 
     Returns
     -------
@@ -289,7 +289,9 @@ def _integers(labels: Array) -> Array:
     """Convert class numbers to integers; two of the three datasets store them as floats."""
     integers = labels.astype(np.int64)
     if not np.array_equal(integers, labels):
-        raise ValueError(f"Class numbers must be integers; got {labels[integers != labels][0]}.")
+        raise ValueError(
+            f"Class numbers must be integers; got {labels[integers != labels][0]}.\nDownload the published file again."
+        )
     return integers
 
 
@@ -300,19 +302,19 @@ def published_content(name: str, home: Path, download_if_missing: bool, publicat
     first = os.environ.get("HYPLEARN_DATA")
     if first and (given := Path(first).expanduser() / name).is_file():
         content = given.read_bytes()
-        publication.verify(content, name, f"{given}, found through HYPLEARN_DATA,", "Replace it, or remove it.")
+        publication.verify(content, name, f"{given}, found through HYPLEARN_DATA,", "Replace or remove the file.")
         return content
     kept = home / name
     if kept.is_file():
         content = kept.read_bytes()
         if not download_if_missing:
-            publication.verify(content, name, str(kept), "Pass download_if_missing=True to replace it.")
+            publication.verify(content, name, str(kept), "Pass download_if_missing=True to replace the file.")
         if _sha256(content) == publication.sha256[name]:
             return content
     elif not download_if_missing:
         raise FileNotFoundError(
             f"{name} is neither in HYPLEARN_DATA={first or ''!r} nor in {home}.\n"
-            f"Pass download_if_missing=True, or get it from {publication.url_of(name)}."
+            f"Pass download_if_missing=True, or download it from {publication.url_of(name)}."
         )
     content = publication.download(name)
     try:

@@ -10,14 +10,14 @@ import numpy as np
 from hyplearn.geometry import signed_distance
 from hyplearn.types import Array
 
-# Number of coordinates per block (1 MiB), and minimum number of rows per block. A block stays in the processor's cache
-# while it is drawn and filtered; only X is larger. Without a minimum number of rows, the search for a rare class would
-# take one call per point in very high dimensions.
+# BLOCK_NUMBERS is the number of coordinates per block (1 MiB), so that a block stays in the processor's cache while it
+# is drawn and filtered. LEAST_BLOCK_ROWS is the minimum number of rows per block for small n_samples; without it, the
+# search for a rare class would take one call per few points.
 BLOCK_NUMBERS = 2**17
 LEAST_BLOCK_ROWS = 1000
 
-# Drawing fails if fewer than one point in MOST_DRAWN_PER_ROW = 100 is kept, but only after a million points (100 times
-# ROWS_OF_GRACE). With the paper's widest margin, 1, half of the points are kept at d = 2, and 5 % at d = 1000.
+# An error is raised if fewer than one in MOST_DRAWN_PER_ROW = 100 points is kept, but only after a million points (100
+# times ROWS_OF_GRACE). With the paper's widest margin, 1, half of the points are kept at d = 2, and 5 % at d = 1000.
 MOST_DRAWN_PER_ROW = 100
 ROWS_OF_GRACE = 10_000
 
@@ -33,49 +33,51 @@ def make_ball_classification(
 ) -> tuple[Array, Array, Array, Array]:
     r"""Generate points of the Poincaré ball (c = 1), labelled by their side of a random hyperplane H(w, p).
 
-    The paper's recipe: points uniform, in the Euclidean sense, in the ball of the given radius; p in a uniformly
-    random direction; w a uniformly random unit vector; every point with :math:`d(x, H) \le` `margin` drawn again.
+    As in the paper, the points are uniform, in the Euclidean sense, in the ball of the given radius; p has a uniformly
+    random direction, and w is a uniformly random unit vector. Points with :math:`d(x, H) \le` `margin` are replaced
+    with new ones.
 
     Parameters
     ----------
     n_samples : int
-        Number of points, counted after the margin is cut out; at least 2.
+        Number of points after the points within the margin have been removed; at least 2.
     n_features : int
         Dimension of the ball.
     margin : float
-        Hyperbolic distance from the hyperplane that no point undercuts.
+        Smallest allowed hyperbolic distance of a point from the hyperplane.
     reference_norm : float
-        Euclidean norm of p. The default is the paper's 2R/5; a larger one bends the boundary more and makes the
-        classes less equal.
+        Euclidean norm of p. The default is the paper's 2R/5. A larger norm makes the boundary more curved and the
+        classes less balanced.
     radius : float
-        Euclidean radius R of the ball that the points fill; below 1.
+        Euclidean radius R of the ball from which points are drawn; below 1.
     random_state : None, int, numpy.random.RandomState or numpy.random.Generator
-        The same seed gives the same bits. A generator is advanced.
+        Seed or random generator. The same seed gives exactly the same points; a generator is advanced.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
         The points.
     y : ndarray of shape (n_samples,)
-        Their sides, -1 or 1; both occur.
+        The side of each point, -1 or 1; both sides occur.
     p, w : ndarrays of shape (n_features,)
         Reference point and unit normal of the hyperplane.
 
     Raises
     ------
     ValueError
-        If the parameters allow a hyperplane that leaves one class empty, or if points that keep the margin, or points
-        of one class, are too rare to be drawn.
+        If the parameters allow a hyperplane that leaves one class empty, or if points outside the margin, or points of
+        one class, are too rare to be drawn.
 
     Notes
     -----
-    Signed distances to H within the ball run from :math:`\delta_0 - \rho` to :math:`\delta_0 + \rho`, with
-    :math:`\delta_0` that of the origin and :math:`\rho = 2 \operatorname{artanh} R`; and
-    :math:`|\delta_0| \le 2 \operatorname{artanh} \|p\|`, with equality for w along p. Neither class is empty, for any
-    w, if the following holds, which is required so that w stays uniform and errors do not depend on the seed:
+    Within the ball, signed distances to H range from :math:`\delta_0 - \rho` to :math:`\delta_0 + \rho`, where
+    :math:`\delta_0` is the signed distance of the origin and :math:`\rho = 2 \operatorname{artanh} R`. Moreover,
+    :math:`|\delta_0| \le 2 \operatorname{artanh} \|p\|`, with equality if w is parallel to p. Therefore no class is
+    empty for any w if
 
     .. math:: \text{margin} < 2 \operatorname{artanh} R - 2 \operatorname{artanh} \|p\|.
 
+    This condition is required, so that w is uniform and errors do not depend on the seed.
     If all `n_samples` points fall on one side, the last row is replaced with the next point of the other side.
 
     Examples
@@ -109,7 +111,8 @@ def sample_classes(
 ) -> tuple[Array, Array, Array, Array]:
     """Draw X, y, p and w for :func:`make_ball_classification`, in blocks of ``block_numbers`` coordinates.
 
-    Gives up after ``MOST_DRAWN_PER_ROW`` points for each row filled and for each of ``rows_of_grace`` more.
+    An error is raised if the number of points drawn exceeds ``MOST_DRAWN_PER_ROW`` times the sum of ``rows_of_grace``
+    and the number of rows filled so far.
     """
     p = reference_norm * _direction(rng, d)
     w = _direction(rng, d)
@@ -150,7 +153,7 @@ def _fill(X: Array, y: Array, blocks: Blocks, margin: float, rows_of_grace: int)
 
 
 def _ensure_both_classes(X: Array, y: Array, blocks: Blocks, rows_of_grace: int) -> None:
-    """If a class is missing, replace the last row with the next point of that class."""
+    """If a class is missing, replace the last row with the next random point of that class."""
     if np.any(y != y[0]):
         return
     for points, sides, drawn in blocks:
@@ -170,8 +173,9 @@ def _uniform_in_ball(rng: np.random.Generator, n: int, d: int, radius: float) ->
 
     .. math:: x = \frac{R \, g}{\sqrt{\|g\|^2 + 2 e}}, \qquad g \sim \mathcal N(0, I_d), \; e \sim \operatorname{Exp}(1)
 
-    2e is the sum of two more squared normals, so x/R is the first d coordinates of a uniform point on the unit sphere
-    of d + 2 dimensions, and these are uniform in the ball (Barthe, Guédon, Mendelson and Naor, 2005).
+    As 2e is distributed like the sum of two more squared normals, x/R consists of the first d coordinates of a uniform
+    point on the unit sphere in d + 2 dimensions, which are uniform in the ball (Barthe, Guédon, Mendelson and Naor,
+    2005).
     """
     x = rng.standard_normal((n, d))
     length = np.sqrt(np.einsum("ij,ij->i", x, x) + 2 * rng.standard_exponential(n))
@@ -197,13 +201,13 @@ def _generator(random_state: Any) -> np.random.Generator:
 
 
 def _check(name: str, value: Any, kind: type, wanted: str, holds: Callable[[Any], bool]) -> None:
-    """Raise unless a value is a number of the given kind that satisfies the condition."""
+    """Raise an error unless a value is a number of the given kind that satisfies the condition."""
     if isinstance(value, bool) or not isinstance(value, kind) or not holds(value):
         raise ValueError(f"{name} must be {wanted}; got {value!r}.")
 
 
 def _check_extent(margin: float, reference_norm: float, radius: float) -> None:
-    """Raise if a parameter is out of range, or if a class would be empty for some direction of w."""
+    """Raise an error if a parameter is out of range, or if a class would be empty for some direction of w."""
     real = numbers.Real
     _check("radius", radius, real, "a number above 0 and below 1, the radius of the ball", lambda r: 0 < r < 1)
     below_radius = f"a number from 0 to below radius={radius:g}"
@@ -212,7 +216,7 @@ def _check_extent(margin: float, reference_norm: float, radius: float) -> None:
     extent = 2 * np.arctanh(radius) - 2 * np.arctanh(reference_norm)
     if margin >= extent:
         raise ValueError(
-            f"margin={margin:g} can leave a class empty: in the ball of radius {radius:g} a boundary through a point "
-            f"of norm {reference_norm:g} may have only {extent:.6g} of hyperbolic distance on one side.\n"
+            f"margin={margin:g} can leave a class empty: in the ball of radius {radius:g}, all points on one side of a "
+            f"boundary through a point of norm {reference_norm:g} may be within {extent:.6g} of the boundary.\n"
             f"Pass a margin below {extent:.6g}, a smaller reference_norm, or a larger radius."
         )

@@ -48,7 +48,7 @@ def fetch_web_of_life(*, data_home: str | os.PathLike[str] | None = None, downlo
     Parameters
     ----------
     data_home, download_if_missing
-        As in :func:`fetch_olsson`; the files are ``wol/tree.nwk`` and ``wol/ranks.tsv.xz``, of 620 kB.
+        As in :func:`fetch_olsson`; the files are ``wol/tree.nwk`` and ``wol/ranks.tsv.xz``, with a total of 620 kB.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def fetch_web_of_life(*, data_home: str | os.PathLike[str] | None = None, downlo
     Raises
     ------
     OSError
-        If a file is missing and cannot be downloaded, or is not the published one to the last bit (SHA-256).
+        If a file is missing and cannot be downloaded, or if its SHA-256 differs from that of the published file.
 
     Examples
     --------
