@@ -1,4 +1,4 @@
-"""Kernels of hyperbolic space (positive definite functions of the distance), and features computed with them."""
+"""Kernels of hyperbolic space (positive definite functions of the distance), and features based on these kernels."""
 
 from hyplearn.kernels.functions import heat_kernel, laplacian_kernel, secant_kernel
 

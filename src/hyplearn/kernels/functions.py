@@ -10,22 +10,22 @@ from hyplearn.geometry.border import as_real, border, check_parameter
 from hyplearn.kernels.heat import LARGEST_DIMENSION, heat_profile
 from hyplearn.types import Array, Points
 
-# Type of a kernel as a function of distances (in units of the curvature radius), scale and dimension.
+# Type of a function that computes a kernel from distances (in units of 1/√c), scale and dimension.
 Profile = Callable[[Array, float, int], Array]
 
 
 def laplacian_profile(rho: Array, scale: float, dimension: int) -> Array:
-    """``exp(-ρ / scale)``; the dimension is not used."""
+    """Compute ``exp(-ρ / scale)``; the dimension is not used."""
     return np.exp(rho / -scale)
 
 
 def secant_profile(rho: Array, scale: float, dimension: int) -> Array:
-    """``(cosh ρ)^(-1 / log cosh scale)``; the dimension is not used."""
+    """Compute ``(cosh ρ)^(-1 / log cosh scale)``; the dimension is not used."""
     return np.exp(log_cosh(rho) / -log_cosh(scale))
 
 
 def log_cosh(rho: Any) -> Any:
-    """``log cosh ρ``, computed accurately for both small and large distances."""
+    """Compute ``log cosh ρ`` accurately for both small and large distances."""
     near = np.minimum(rho, 1.0)
     return np.where(rho < 1, np.log1p(2 * np.sinh(near / 2) ** 2), np.logaddexp(rho, -rho) - np.log(2))
 
@@ -35,22 +35,22 @@ PROFILES: dict[str, Profile] = {"laplacian": laplacian_profile, "secant": secant
 
 @border("X", "Y")
 def laplacian_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: float = 1.0) -> Array:
-    r"""Laplacian kernel between all rows of X and all rows of Y; Y defaults to X.
+    r"""Compute the Laplacian kernel between each row of X and each row of Y; Y defaults to X.
 
     .. math:: k(x, y) = e^{-\rho / s}, \qquad \rho = \sqrt c\, d(x, y)
 
-    Positive definite on hyperbolic space of every dimension, as the distance is conditionally negative definite there
-    (Faraut and Harzallah, 1974). Its functions have a kink at every point of the data, so that classes may have
-    boundaries of any shape.
+    The kernel is positive definite on hyperbolic space of every dimension, because the distance is conditionally
+    negative definite (Faraut and Harzallah, 1974). Functions in the span of the kernel have a kink at every data point,
+    so that boundaries between classes may have any shape.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Points of the ball, float32 or float64.
+        Points of the ball, as float32 or float64.
     Y : array-like of shape (m, d), optional
-        Other points.
+        Other points; X by default.
     scale : float, default=1.0
-        Distance s at which the kernel has fallen to 1/e, in units of the curvature's radius.
+        Distance s at which the kernel is 1/e, in units of 1/√c.
     c : float, default=1.0
         Absolute curvature.
 
@@ -75,18 +75,18 @@ def laplacian_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, 
 
 @border("X", "Y")
 def secant_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: float = 1.0) -> Array:
-    r"""Secant kernel between all rows of X and all rows of Y; Y defaults to X.
+    r"""Compute the secant kernel between each row of X and each row of Y; Y defaults to X.
 
     .. math:: k(x, y) = (\cosh \rho)^{-\lambda}, \quad \lambda = \frac{1}{\log \cosh s}, \quad \rho = \sqrt c\, d(x, y)
 
-    Positive definite on hyperbolic space of every dimension for every λ > 0: with coordinates :math:`(x_0, \bar x)` of
-    the hyperboloid and :math:`u = \bar x / x_0`, which has a norm below 1,
+    The kernel is positive definite on hyperbolic space of every dimension for every λ > 0: with hyperboloid coordinates
+    :math:`(x_0, \bar x)` and :math:`u = \bar x / x_0`, which has a norm below 1,
 
     .. math:: (\cosh \rho)^{-\lambda} = (x_0 y_0)^{-\lambda} (1 - \langle u_x, u_y \rangle)^{-\lambda}
 
-    is a series in :math:`\langle u_x, u_y \rangle` with positive coefficients. Its functions are smooth at distances
-    below 1, and it falls no faster than :func:`laplacian_kernel` far out; for small scales it is the Gaussian
-    :math:`e^{-\rho^2 / s^2}`.
+    is a series in :math:`\langle u_x, u_y \rangle` with positive coefficients. Functions in the span of the kernel are
+    smooth. At large distances the kernel decreases exponentially, like :func:`laplacian_kernel`; for small scales it
+    approximates the Gaussian :math:`e^{-\rho^2 / s^2}`.
 
     Parameters
     ----------
@@ -109,26 +109,27 @@ def secant_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: 
 
 @border("X", "Y")
 def heat_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: float = 1.0) -> Array:
-    r"""Heat kernel between all rows of X and all rows of Y; Y defaults to X.
+    r"""Compute the heat kernel between each row of X and each row of Y; Y defaults to X.
 
     .. math:: k(x, y) = \frac{\rho}{\sinh \rho}\, e^{-\rho^2 / (2 s^2)}, \qquad \rho = \sqrt c\, d(x, y)
 
-    in two and three dimensions: the heat at y after the time :math:`s^2 / 2` if all of it was at x, in hyperbolic space
-    of three dimensions, relative to the heat at x. In more dimensions it is that of the least odd dimension
-    :math:`n \ge d`,
+    in two and three dimensions. This is the heat at y, relative to the heat at x, if all heat starts at x and spreads
+    in three-dimensional hyperbolic space for the time :math:`s^2 / 2`. In more dimensions, the kernel is that of the
+    smallest odd dimension :math:`n \ge d`,
 
     .. math:: k_{n+2} \propto -\frac{1}{\sinh \rho} \frac{\partial k_n}{\partial \rho}, \qquad
               k_1 = e^{-\rho^2 / (2 s^2)}
 
-    Positive definite on the ball, as every heat kernel is, and as the ball lies in the space of dimension n. Its
-    functions are smooth. The Gaussian :math:`e^{-\rho^2 / (2 s^2)}` of the distance is not positive definite.
+    The kernel is positive definite, because every heat kernel is, and because the ball is a subspace of the space of
+    dimension n. Functions in the span of the kernel are smooth. The Gaussian :math:`e^{-\rho^2 / (2 s^2)}` of the
+    distance, in contrast, is not positive definite.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Points of the ball, float32 or float64, of up to 1001 dimensions.
+        Points of the ball, as float32 or float64, in up to 1001 dimensions.
     scale : float, default=1.0
-        Distance s that heat has spread, in units of the curvature's radius.
+        Distance s over which heat spreads, in units of 1/√c.
     Y, c
         As in :func:`laplacian_kernel`.
 
@@ -148,7 +149,7 @@ def heat_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: fl
 
 
 def kernel_between(name: str, X: Points, Y: Points, *, scale: float, c: float) -> Array:
-    """Kernel with the given name between all rows of X and all rows of Y."""
+    """Compute the kernel with the given name between each row of X and each row of Y."""
     kernels = {"laplacian": laplacian_kernel, "secant": secant_kernel, "heat": heat_kernel}
     return kernels[name](X, Y, scale=scale, c=c)
 
@@ -164,6 +165,6 @@ def check_dimension(kernel: str, d: int) -> None:
     """Raise an error if the kernel cannot be computed in d dimensions."""
     if kernel == "heat" and d > LARGEST_DIMENSION:
         raise ValueError(
-            f"The heat kernel is computed in up to {LARGEST_DIMENSION} dimensions; got points of {d}.\n"
-            "Use the secant or the Laplacian kernel, which are positive definite in every dimension."
+            f"The heat kernel can be computed in up to {LARGEST_DIMENSION} dimensions; got points with {d}.\n"
+            "Use the secant or the Laplacian kernel, which can be computed in every dimension."
         )

@@ -1,11 +1,11 @@
 r"""Heat kernel of odd-dimensional hyperbolic space, as a function of the distance.
 
-Up to a factor that depends on time alone, with :math:`x = \cosh \rho`, :math:`s = 1/(4t)` and :math:`n = 2m + 1`,
+Up to a factor that depends only on the time t, with :math:`x = \cosh \rho`, :math:`s = 1/(4t)` and :math:`n = 2m + 1`,
 
 .. math:: K_n(\rho) \propto \Bigl(-\frac{1}{\sinh \rho} \frac{\partial}{\partial \rho}\Bigr)^m e^{-s \rho^2}
           = \Bigl(-\frac{d}{dx}\Bigr)^m e^{-s \operatorname{arcosh}^2 x}
 
-Written out, this has terms that cancel at small distances. The derivatives of arcosh² alternate in sign,
+The terms of the explicit formula cancel at small distances. However, the derivatives of arcosh² alternate in sign,
 
 .. math:: \gamma_k = \frac{(-1)^{k-1}}{(k-1)!} \frac{d^k}{dx^k} \operatorname{arcosh}^2 x
           = \int_{-\infty}^{\infty} \frac{dv}{(\cosh v + x)^k} > 0
@@ -18,28 +18,29 @@ differential equation of arcosh² gives
 .. math:: k\, \hat\gamma_k = (k + \tfrac12)(1 + \tau)\, \hat\gamma_{k+1} - (k + 1)\, \tau\, \hat\gamma_{k+2},
           \qquad \hat\gamma_1 = 2 \rho \coth(\rho / 2)
 
-Its other solution grows like :math:`\tau^{-k}` in comparison, so the recurrence is run upwards where
-:math:`\tau^{-m}` is small, and downwards, from the limit of the ratios, elsewhere.
+The other solution of this recurrence grows faster by a factor of :math:`\tau^{-k}`. The recurrence is therefore
+evaluated upwards if :math:`\tau^{-m}` is small, and otherwise downwards, starting from the limit of the ratios.
 """
 
 import numpy as np
 
 from hyplearn.types import Array
 
-# The recurrence is run upwards if rounding errors grow at most by the factor GROWTH. Otherwise τ^m < 1/GROWTH, and it
-# is run downwards from STEPS times m: the error of the first ratio then becomes negligible, because τ^(9m) < 1e-18.
+# The recurrence is evaluated upwards if rounding errors grow by at most the factor GROWTH. Otherwise τ^m < 1/GROWTH,
+# and it is evaluated downwards from STEPS times m. The error of the first ratio then becomes negligible, because τ^(9m)
+# < 1e-18.
 GROWTH = 100.0
 STEPS = 10
-# Largest supported dimension: in more dimensions, products of a thousand factors overflow.
+# Largest supported dimension. In more dimensions, products of a thousand factors would overflow.
 LARGEST_DIMENSION = 1001
 # Number of distances per chunk, chosen so that the coefficients of a chunk fit into the cache.
 CHUNK = 2**12
 
 
 def heat_profile(rho: Array, scale: float, dimension: int) -> Array:
-    """Heat kernel at distances ρ, relative to its value at ρ = 0, for the smallest odd dimension ≥ ``dimension``.
+    """Compute the heat kernel at distances ρ relative to ρ = 0, for the smallest odd dimension ≥ ``dimension``.
 
-    Distances are in units of the curvature's radius; heat has spread for the time ``t = scale² / 2``.
+    Distances are in units of 1/√c. Heat spreads for the time ``t = scale² / 2``.
     """
     m, s = dimension // 2, 0.5 / scale**2
     if m == 0:
@@ -55,9 +56,9 @@ def heat_profile(rho: Array, scale: float, dimension: int) -> Array:
 
 
 def _log_profile(rho: Array, s: float, m: int) -> Array:
-    """``log(Φ_m e^{-sρ²})``, up to a constant.
+    """Compute ``log(Φ_m e^{-sρ²})`` up to a constant.
 
-    Coefficients are multiplied by powers of a step σ that keeps them within the range of floats.
+    Coefficients are multiplied by powers of ``step``, which keeps them within the range of floats.
     """
     gammas = heat_coefficients(rho, m)
     step = np.minimum(1.0, (m / np.e + 1) / (1 + s * gammas[0]))
@@ -66,13 +67,13 @@ def _log_profile(rho: Array, s: float, m: int) -> Array:
     terms[0] = 1.0
     for j in range(1, m + 1):
         terms[j] = np.einsum("kn,kn->n", weights[:j], terms[j - 1 :: -1]) / j
-    # This is log(x + 1), up to a constant.
+    # This is log(x + 1) up to a constant.
     log_sum = rho + 2 * np.log1p(np.exp(-rho))
     return np.log(terms[m]) - m * (np.log(step) + log_sum) - s * rho**2
 
 
 def heat_coefficients(rho: Array, m: int) -> Array:
-    """Coefficients ``γ̂_k`` for k from 1 to m, as an array of shape (m, n)."""
+    """Compute the coefficients ``γ̂_k`` for k from 1 to m, as an array of shape (m, n)."""
     tau = np.tanh(rho / 2) ** 2
     out = np.empty((m, len(rho)))
     out[0] = np.divide(2 * rho, np.tanh(rho / 2), out=np.full_like(rho, 4.0), where=rho > 0)

@@ -1,8 +1,9 @@
 r"""Map points to rows of R^m whose dot products approximate a kernel (Nyström's method).
 
-With the kernel matrix :math:`K_{LL} = V \Lambda V^T` of landmarks L, the rows :math:`K(x, L)\, V \Lambda^{-1/2}` have
-the products of the kernel's functions projected onto the span of :math:`K(\cdot, l)`: exactly those of the kernel if
-one of the points is a landmark. The approximation error at x is :math:`k(x, x) - \|row\|^2 \ge 0`.
+Let :math:`K_{LL} = V \Lambda V^T` be the kernel matrix of landmarks L. The dot products of the rows
+:math:`K(x, L)\, V \Lambda^{-1/2}` are the inner products of the functions :math:`K(\cdot, x)` after projection onto the
+span of the :math:`K(\cdot, l)`. They are exactly the kernel if one of the points is a landmark. The approximation error
+at x is :math:`k(x, x) - \|row\|^2 \ge 0`.
 """
 
 import math
@@ -36,13 +37,13 @@ class LandmarkKernel:
     Attributes
     ----------
     name : {"laplacian", "secant", "heat"}
-        The kernel.
+        Name of the kernel.
     scale : float
-        Its scale, in units of the curvature's radius.
+        Scale of the kernel, in units of 1/√c.
     c : float
         Absolute curvature.
     landmarks : ndarray of shape (n_landmarks, d)
-        Points of the ball, float64.
+        Points of the ball, as float64.
     """
 
     name: str
@@ -51,7 +52,7 @@ class LandmarkKernel:
     landmarks: Array
 
     def values(self, X: Array, gaps: Array) -> Array:
-        """Kernel values between validated points and all landmarks, of shape (n, n_landmarks), given the gaps."""
+        """Compute the kernel between validated points with the given gaps and all landmarks; shape (n, n_landmarks)."""
         rho = np.empty((len(X), len(self.landmarks)))
         columns, own_gaps = np.ascontiguousarray(self.landmarks.T), row_gaps(self.landmarks, self.c)
         half_sinh_pairs(X.astype(np.float64, copy=False), columns, gaps, own_gaps, self.c, rho)
@@ -66,7 +67,7 @@ class LandmarkKernel:
         return PROFILES[self.name](rho, self.scale, X.shape[1])
 
     def products(self, X: Array, gaps: Array, right: Array) -> Array:
-        """Product of the kernel values with a matrix, computed in chunks of rows."""
+        """Multiply the kernel values by the matrix ``right``, in chunks of rows."""
         out = np.empty((len(X), right.shape[1]))
         for start in range(0, len(X), CHUNK):
             cut = slice(start, start + CHUNK)
@@ -93,7 +94,7 @@ def _secant_of_half(half, power):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class KernelMap:
-    """Map from points x to rows ``K(x, L) P``, with landmarks L and a projection P of shape (n_landmarks, m)."""
+    """Map from points x to rows ``K(x, L) P``, with landmarks L and the matrix P of shape (n_landmarks, m)."""
 
     kernel: LandmarkKernel
     projection: Array
@@ -104,7 +105,7 @@ class KernelMap:
 
 
 def nystrom(landmarks: Array, kernel: str, scale: float, c: float, n_components: int) -> KernelMap:
-    """Kernel map onto the leading eigenvectors of the landmarks' kernel matrix, leaving out negligible eigenvalues."""
+    """Build the kernel map from the leading eigenvectors of the landmarks' kernel matrix, without negligible ones."""
     landmarks = landmarks.astype(np.float64, copy=False)
     rho = np.sqrt(c) * pairwise_distance(landmarks, c=c)
     values, vectors = np.linalg.eigh(PROFILES[kernel](rho, scale, landmarks.shape[1]))
@@ -119,10 +120,10 @@ def nystrom(landmarks: Array, kernel: str, scale: float, c: float, n_components:
 def add_linear_columns(found: KernelMap) -> KernelMap:
     r"""Append columns for linear functions to a kernel map.
 
-    They are the functions of least norm in the span of the kernel that have the values of
-    :func:`~hyplearn.cone.cone_coordinates` about the mean of the landmarks at each landmark, up to ``RIDGE``, divided
-    by the root mean square length of these coordinates. So they are sums of the kernel over landmarks, as all other
-    columns are.
+    At each landmark, the values of these columns are, up to the effect of ``RIDGE``, the coordinates of
+    :func:`~hyplearn.cone.cone_coordinates` about the mean of the landmarks, divided by the root mean square length of
+    these coordinates. Elsewhere they are interpolated by the function of minimal norm, which is a weighted sum of the
+    kernel over landmarks like all other columns.
     """
     kernel = found.kernel
     L, c = kernel.landmarks, kernel.c
@@ -137,8 +138,9 @@ def add_linear_columns(found: KernelMap) -> KernelMap:
 def choose_landmarks(X: Array, codes: Array, n_landmarks: int, sizes: Array | None = None) -> Array:
     """Choose distinct rows of X from every class as landmarks; return their sorted positions.
 
-    The number from each class is proportional to the root of its size, between equal shares, which spend landmarks on
-    rare classes, and proportional ones, which neglect them. Within a class they are random, by a hash of the position.
+    The number of landmarks in each class is proportional to the square root of its size, as a compromise between equal
+    numbers, which favour rare classes, and proportional numbers, which neglect them. Within a class, landmarks are
+    chosen at random, by a hash of their positions.
     """
     rows = np.sort(np.unique(X, axis=0, return_index=True)[1])
     own = codes[rows]
@@ -154,7 +156,7 @@ def choose_landmarks(X: Array, codes: Array, n_landmarks: int, sizes: Array | No
 
 
 def median_distance(X: Array, c: float) -> float:
-    """Median distance between distinct points of a sample, in units of the curvature radius."""
+    """Compute the median distance between distinct points of a sample, in units of 1/√c."""
     some = X[:: -(-len(X) // MOST_PAIRED)]
     distances = pairwise_distance(some.astype(np.float64, copy=False), c=c)
     positive = distances[np.triu_indices(len(some), 1)]
