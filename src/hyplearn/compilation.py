@@ -1,7 +1,7 @@
-"""Compilation with numba: choose the cache folder, and print a message when functions are compiled.
+"""Compilation with numba: choice of the cache folder, and a message to the user while functions are compiled.
 
-numba stores them next to the source or in the user's cache folder, and raises an error at import if neither is
-writable, as in many containers.
+numba stores compiled functions next to the source or in the user's cache folder, and raises an error at import if
+neither folder is writable, as in many containers.
 """
 
 import logging
@@ -16,12 +16,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-# Parent folders for a temporary cache folder that are tried if the folder of tempfile is not writable.
+# Parent folders to try for a temporary cache folder if the folder of tempfile is not writable.
 MORE_FOLDERS = ("/dev/shm", "/run/user/{uid}")
 # Approximate compilation time of a first fit, in seconds, on one core of a 2024 machine: 1 to 3 for an SVM, 2 for a
 # softmax, 4 to 5 for a perceptron (``benchmarks/bench_import.py``).
 ABOUT_SECONDS = 3
-# Compilation time in seconds before the user is told about it: a shorter pause needs no explanation.
+# Compilation time in seconds after which a message is shown to the user. A shorter pause needs no explanation.
 PATIENCE = 1.0
 
 
@@ -96,7 +96,7 @@ def _compile_without_cache() -> None:
 
 
 def announce_compilation(patience: float = PATIENCE) -> None:
-    """Tell the user, once per process, when hyplearn's functions have been compiled for ``patience`` seconds.
+    """Show a message, once per process, when the compilation of hyplearn's functions has taken ``patience`` seconds.
 
     The message is written to stderr in a terminal or an interactive session. Other processes, such as services, log it
     at level INFO; workers of a pool are silent.
@@ -136,7 +136,7 @@ def _announce_after(patience: float) -> Callable[[float], None]:
 
 
 def _is_interactive() -> bool:
-    """Return whether a user sees stderr: a terminal, or a session with prompts, as in a notebook."""
+    """Return whether a user sees stderr, which is the case in a terminal and in an interactive session or notebook."""
     try:
         return hasattr(sys, "ps1") or sys.stderr.isatty()
     except (AttributeError, ValueError):  # stderr is missing, closed, or an object that can only write
@@ -147,8 +147,8 @@ def _listener(base: Any) -> Any:
     class Listener(base):
         """Listener that sums compilation times; nested compilations are counted once.
 
-        ``check`` is called with the sum whenever the compilation of a function begins. numba compiles one function at
-        a time, also with threads.
+        ``check`` is called with the sum whenever the compilation of a function begins. numba compiles one function at a
+        time, even with threads.
         """
 
         def __init__(self, check: Callable[[float], None], *, of_hyplearn: bool) -> None:

@@ -1,7 +1,7 @@
 r"""Cone coordinates: hyperboloid coordinates about a centre and a constant column, all multiplied by ρ / sinh ρ.
 
-Here ρ is the distance to the centre, in units of the curvature radius. A linear function of these rows vanishes on a
-generalised sphere of hyperbolic space: a geodesic hyperplane, an equidistant of one, a horosphere or a sphere. Without
+Here ρ is the distance to the centre in units of 1/√c. A linear function of these rows vanishes on a generalised sphere
+of hyperbolic space: a geodesic hyperplane, an equidistant surface of a hyperplane, a horosphere or a sphere. Without
 the constant column, it vanishes on a geodesic hyperplane.
 """
 
@@ -27,7 +27,7 @@ def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Points of the ball, float32 or float64.
+        Points of the ball, as float32 or float64.
     p : array-like of shape (d,)
         Centre.
     c : float
@@ -67,12 +67,12 @@ def cone_rows(X: Array, p: Array, *, c: float, gaps: Array, squares: Array | Non
 
 
 def shortening(space: TangentRows, times: Array, c: float) -> Array:
-    """Factor ``ρ / sinh ρ`` of each row, computed from the results of :func:`cone_rows`."""
+    """Compute the factor ``ρ / sinh ρ`` of each row from the results of :func:`cone_rows`."""
     return times + space.base / np.sqrt(c)
 
 
 def plain_cone_rows(X: Array, centre: Array, c: float, *, intercept: bool) -> Array:
-    """Compute explicit rows from their definition in plain NumPy; without an intercept, the last column is omitted."""
+    """Compute explicit rows by their definition in plain NumPy; without an intercept, the last column is omitted."""
     frame = np.sqrt(c) * frame_coordinates(X.astype(np.float64), centre, c=c)
     rho = np.linalg.norm(frame, axis=1)
     factor = np.where(rho > 0, rho, 1.0) / np.sinh(np.where(rho > 0, rho, np.arcsinh(1.0)))

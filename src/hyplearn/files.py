@@ -1,4 +1,4 @@
-"""Read files safely, with checks of their format and of changes, and write files atomically."""
+"""Read files safely, checking their format and that they do not change meanwhile, and write files atomically."""
 
 import errno
 import glob
@@ -12,31 +12,33 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-# Limit on the unpacked size of a compressed file: LARGEST_UNPACKED bytes or MOST_TIMES the packed size, whichever is
-# larger. Points usually compress to half their size, but zeros compress a thousandfold.
+# The unpacked size of a compressed file is limited to LARGEST_UNPACKED bytes or MOST_TIMES the packed size, whichever
+# is larger. Points usually compress to half their size, but zeros compress a thousandfold.
 LARGEST_UNPACKED = 2**30
 MOST_TIMES = 100
-# System errors that do not mean that a file is damaged, such as missing permission or too many open files.
+# TOO_MANY contains the system errors for too many open files. NO_DAMAGE contains all system errors that do not mean
+# that a file is damaged, such as a missing permission.
 TOO_MANY = (errno.EMFILE, errno.ENFILE)
 NO_DAMAGE = (*TOO_MANY, errno.EACCES, errno.EPERM, errno.ENOMEM, errno.EINTR, errno.ETIMEDOUT)
 
 
 def missing_file(path: Path) -> FileNotFoundError:
-    """Return the error to raise if there is no file at a path."""
+    """Return the error that is raised if a file does not exist."""
     return FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
 
 
 def check_kind(path: Path, magic: bytes = b"") -> None:
-    """Raise if a file is missing or empty, or does not start with the magic bytes of its format."""
+    """Raise an error if a file is missing or empty, or does not start with the magic bytes of its format."""
     if not path.is_file():
         raise missing_file(path)
     with path.open("rb") as stream:
         start = stream.read(max(1, len(magic)))
     if not start:
-        raise ValueError(f"{path} is empty.\nWrite it again.")
+        raise ValueError(f"{path} is empty.\nWrite the file again.")
     if not start.startswith(magic):
         raise ValueError(
-            f"{path} is not a {path.suffix} file: it starts with {start!r}, not with {magic!r}.\nCheck its suffix."
+            f"{path} is not a {path.suffix} file: it starts with {start!r} instead of {magic!r}.\n"
+            "Check the suffix of the file."
         )
 
 
@@ -51,12 +53,12 @@ def damage_named(path: Path | str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno in NO_DAMAGE:
             advice = "Raise the limit (ulimit -n), or close other files" if error.errno in TOO_MANY else "Try again"
             raise OSError(error.errno, f"{os.strerror(error.errno)}.\n{advice}", str(path)) from error
-        raise ValueError(f"{path} is damaged: {error}.\nWrite it again, or get a complete copy.") from error
+        raise ValueError(f"{path} is damaged: {error}.\nWrite the file again, or get a complete copy.") from error
 
 
 @contextmanager
 def surprises_named(path: Path | str) -> Iterator[None]:
-    """Report unexpected exceptions of a library as damage to the file; ValueError and OSError pass through."""
+    """Report unexpected exceptions of a library as damage to the file; ValueError and OSError are raised unchanged."""
     try:
         yield
     except (ValueError, OSError, MemoryError, ImportError):
@@ -67,7 +69,7 @@ def surprises_named(path: Path | str) -> Iterator[None]:
 
 
 def check_unpacked(name: str, unpacked: int, packed: int, advice: str) -> None:
-    """Raise if a file would take far more memory than its size, like a decompression bomb."""
+    """Raise an error if a file would take far more memory than its size, like a decompression bomb."""
     if unpacked > LARGEST_UNPACKED and unpacked > MOST_TIMES * packed:
         raise ValueError(
             f"{name} unpacks to {unpacked / 2**30:.1f} GiB, {unpacked // max(packed, 1):,} times its size; the "
@@ -89,9 +91,11 @@ class Watched(ABC):
         """Return a value that changes whenever the contents change."""
 
     def check(self) -> None:
-        """Raise if the contents were changed or removed."""
+        """Raise an error if the contents were changed or removed."""
         if not self.path.exists():
-            raise FileNotFoundError(f"{self.path} was removed while it was read.\nRestore it and try again.")
+            raise FileNotFoundError(
+                f"{self.path} was removed while it was read.\nRestore the {self.kind} and try again."
+            )
         if self._state() != self.state:
             raise OSError(
                 f"{self.path} was changed while it was read; nothing was saved.\n"
@@ -109,14 +113,14 @@ class WatchedFile(Watched):
         return found.st_size, found.st_mtime_ns, found.st_ino
 
     def read_into(self, buffer: memoryview, place: int) -> None:
-        """Fill a buffer with the bytes of the file from offset ``place`` on."""
+        """Fill a buffer with the bytes of the file that start at offset ``place``."""
         with self._opened() as stream:
             stream.seek(place)
             while len(buffer):
                 count = stream.readinto(buffer)
                 if not count:
                     self.check()
-                    raise OSError(f"{self.path} ended {len(buffer)} bytes too early.\nWrite or copy it again.")
+                    raise OSError(f"{self.path} ended {len(buffer)} bytes too early.\nWrite or copy the file again.")
                 buffer = buffer[count:]
 
     def _opened(self) -> FileIO:
@@ -128,7 +132,7 @@ class WatchedFile(Watched):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Check the file for changes before and after reading; errors about changes replace other errors."""
+        """Check the file for changes before and after it is read; an error about a change replaces other errors."""
         self.check()
         try:
             yield
@@ -156,13 +160,13 @@ class WatchedFolder(Watched):
         return digest.hexdigest()
 
 
-# The package atomicwrites is not used: it is archived, changes the mode of a file from 0644 to 0600, and replaces
-# symbolic links with files.
+# The package atomicwrites is not used, because it is archived, changes the mode of a file from 0644 to 0600, and
+# replaces symbolic links with files.
 def place_of(path: str | os.PathLike[str], kind: str = "") -> Path:
-    """Resolve the path of a file that is written later, and raise an error early if writing would fail."""
+    """Resolve the path of a file to be written later, and raise an error if writing the file would fail."""
     target, wanted = Path(path).resolve(), f" for {kind}" if kind else ""
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {target.parent}{wanted}.\nMake it first.")
+        raise FileNotFoundError(f"There is no folder {target.parent}{wanted}.\nCreate the folder first.")
     if target.exists() and not target.is_file():
         raise ValueError(f"{path} is not a regular file, so it cannot be replaced.\nPass another path.")
     if not os.access(target.parent, os.W_OK):
@@ -172,18 +176,18 @@ def place_of(path: str | os.PathLike[str], kind: str = "") -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces ``path`` atomically at the end, unless an error occurs.
+    """Open a temporary file that atomically replaces ``path`` on leaving the context, unless an error occurs.
 
     If the system supports it, the temporary file has no name, so that a killed process leaves no file behind.
     """
     target = place_of(path)
-    beside = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(8)}")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(8)}")
     _remove_left_behind(target)
-    with taking_the_place(beside, target), _nameless(target.parent) or beside.open("x+b") as file:
+    with taking_the_place(temporary, target), _nameless(target.parent) or temporary.open("x+b") as file:
         yield file
         file.flush()
         os.fsync(file.fileno())
-        _give_name(file, beside)
+        _give_name(file, temporary)
 
 
 def _nameless(folder: Path) -> BinaryIO | None:
@@ -228,13 +232,13 @@ def _runs(process: int) -> bool:
 
 
 @contextmanager
-def taking_the_place(beside: Path, target: Path) -> Iterator[None]:
-    """Replace ``target`` with the file ``beside`` on leaving the context, or remove ``beside`` if an error occurs."""
+def taking_the_place(temporary: Path, target: Path) -> Iterator[None]:
+    """Rename ``temporary`` to ``target`` on leaving the context, or remove ``temporary`` if an error occurs."""
     try:
         yield
-        os.replace(beside, target)
+        os.replace(temporary, target)
     except BaseException as error:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
             error.filename = str(target)  # a disk-full error has no file name
         raise
@@ -248,16 +252,16 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def sealed(magic: bytes, body: bytes) -> bytes:
-    """Return a file's content: the magic bytes of its format, the SHA-256 hash of the body, and the body."""
+    """Return the content of a file: the magic bytes of its format, the SHA-256 hash of the body, and the body."""
     return magic + hashlib.sha256(body).digest() + body
 
 
 def unsealed(path: Path, magic: bytes) -> bytes:
-    """Return the body of a file made by :func:`sealed`; raise if the file has another format or was changed."""
+    """Return the body of a file made by :func:`sealed`; raise an error if it has another format or was changed."""
     content = path.read_bytes()
     head = len(magic) + hashlib.sha256().digest_size
     if content[: len(magic)] != magic or hashlib.sha256(content[head:]).digest() != content[len(magic) : head]:
-        raise ValueError(f"{path} is not a checkpoint of this version, or is damaged.\nRemove it to start again.")
+        raise ValueError(f"{path} is not a checkpoint of this version, or is damaged.\nRemove the file to start again.")
     return content[head:]
 
 

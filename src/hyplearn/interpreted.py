@@ -6,7 +6,8 @@ import warnings
 
 from hyplearn.types import Array
 
-# Suppress warnings about integer overflow and infinite quotients, as compiled code does: both are intended.
+# Suppress warnings about integer overflow and infinite quotients, which are intended. Compiled code does not issue
+# them.
 warnings.filterwarnings("ignore", ".* encountered in scalar", RuntimeWarning, "hyplearn")
 SPLITTER = 2.0**27 + 1.0
 MASK = 2**64 - 1
@@ -49,12 +50,12 @@ def log1p(x: float) -> float:
 
 
 def exp(x: float) -> float:
-    """Compute ``e^x`` for x ≤ 0; the result is 0 for x below -708, where it would lose digits."""
+    """Compute ``e^x`` for x ≤ 0; the result is 0 for x below -708, where digits would be lost."""
     return math.exp(x) if x >= -708.0 else 0.0
 
 
 def uniform(seed: int, number: int) -> float:
-    """Return a pseudo-random number in [0, 1): a hash of a seed and a position, computed as in splitmix64."""
+    """Compute a pseudo-random number in [0, 1) from a seed and a position, with the finaliser of splitmix64."""
     state = (int(seed) + (int(number) + 1) * 0x9E3779B97F4A7C15) & MASK
     state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & MASK

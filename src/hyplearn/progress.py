@@ -1,6 +1,6 @@
 """Report the progress of long computations, as bars in a terminal if rich is installed, otherwise as lines.
 
-Not tqdm: into a file it writes carriage returns, or nothing, instead of lines.
+tqdm is not used, because it writes carriage returns, or nothing, to a file instead of lines.
 """
 
 import math
@@ -20,7 +20,7 @@ class TaskReporter(Protocol):
     def __call__(self, message: str, share: float, *, task: str = "", line: str | None = None) -> None:
         """Show a message and the completed fraction of the task.
 
-        ``line`` replaces the message where lines are printed; an empty one prints nothing.
+        ``line`` replaces the message if progress is printed as lines; if it is empty, no line is printed.
         """
 
 
@@ -55,7 +55,7 @@ FitReporter: TypeAlias = Callable[[str, SolverState], None]
 
 @contextmanager
 def report_tasks(name: str, verbose: int) -> Iterator[TaskReporter]:
-    """Provide a reporter for the tasks of a computation; it is silent unless ``verbose``."""
+    """Provide a reporter for the tasks of a computation; it reports nothing unless ``verbose``."""
     if not verbose:
         yield lambda message, share, *, task="", line=None: None
     elif (bars := _terminal_bars()) is not None:
@@ -110,7 +110,7 @@ def _terminal_bars(*, transient: bool = False) -> Any:
 
 
 class _TaskBars:
-    """Shows one bar per task; the task without a name is the computation itself."""
+    """Shows one bar per task; the task with an empty name is the whole computation."""
 
     def __init__(self, name: str, bars: Any) -> None:
         self.name, self.bars = name, bars

@@ -1,6 +1,6 @@
 """Base classes of scikit-learn, with type annotations that scikit-learn does not provide.
 
-Type checkers accept every argument of an estimator whose base class has no types, also misspelt ones.
+Without these annotations, type checkers would accept any argument of an estimator, even if it is misspelt.
 """
 
 from typing import TYPE_CHECKING, Any, Self
@@ -16,10 +16,10 @@ __all__ = [
 if TYPE_CHECKING:
 
     class BaseEstimator:
-        """Base class of estimators; methods that are not declared here may have any type."""
+        """Base class of estimators; attributes that are not declared here may have any type."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]:
-            """Return the parameters, by name."""
+            """Return a dict of the parameters by name."""
 
         def set_params(self, **params: Any) -> Self:
             """Set parameters, and return the estimator."""

@@ -1,7 +1,7 @@
-"""Feature maps from the ball to R^d at a reference point p, which give the rows for linear classifiers.
+"""Feature maps from the ball to R^d at a reference point p, which provide the rows for linear classifiers.
 
-There are two feature maps, both without a 0/0 at p and both exact up to the rim. With s = x - p and the gap ``g_x = 1 -
-c‖x‖²``, they are:
+There are two feature maps, which are both accurate up to the rim and well-defined at p. With s = x - p and the gap
+``g_x = 1 - c‖x‖²``, they are:
 
 - z rows, of length ``sinh(√c d) / √c``: ``z = (2 / g_x) (s - (c‖s‖² / g_p) p)``;
 - frame coordinates, of length d: ``σ_p log_p(x) = z · ρ / sinh ρ`` with ``ρ = √c d``, the tangent vector in an
@@ -9,7 +9,7 @@ c‖x‖²``, they are:
 
 Rows for boundaries that need not pass through p are in :mod:`hyplearn.cone`.
 
-Each row is ``along · (x - p) + base · p``: two values per row replace a second matrix of the size of X.
+Each row is ``along · (x - p) + base · p``, so that two values per row replace a second matrix of the size of X.
 """
 
 from dataclasses import dataclass
@@ -39,14 +39,14 @@ Features = Literal["frame", "z"]
 
 
 def frame_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Coordinates of points in an orthonormal frame at p.
+    r"""Compute the coordinates of points in an orthonormal frame at p.
 
     .. math:: \sigma_p \log_p(x), \qquad \|\sigma_p \log_p(x)\| = d(x, p)
 
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Points of the ball, float32 or float64.
+        Points of the ball, as float32 or float64.
     p : array-like of shape (d,)
         Reference point.
     c : float
@@ -67,29 +67,29 @@ def frame_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def z_features(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Scaled tangent vectors z of points, which are the rows for the perceptrons and the exact-margin SVM.
+    r"""Compute the scaled tangent vectors z of points, which are the rows for perceptrons and the exact-margin SVM.
 
     .. math:: z = \eta \log_p(x) = \frac{2}{1 - c\|x\|^2} \Bigl(s - \frac{c \|s\|^2}{1 - c\|p\|^2}\, p\Bigr),
               \qquad s = x - p
 
-    A hyperplane through p with normal w lies at distance ``arsinh(√c |⟨z, w⟩| / ‖w‖) / √c``. Parameters and result
-    are those of :func:`frame_coordinates`.
+    The distance of a point to the hyperplane through p with normal w is ``arsinh(√c |⟨z, w⟩| / ‖w‖) / √c``. The
+    parameters and the result are the same as for :func:`frame_coordinates`.
     """
     return _explicit(X, p, "z", c)
 
 
 @border("v", "p", into_ball=True)
 def from_frame(v: Points, p: Points, *, c: float = 1.0) -> Array:
-    """Points with the given frame coordinates at p: the inverse of :func:`frame_coordinates`."""
+    """Return the points with the given frame coordinates at p; this is the inverse of :func:`frame_coordinates`."""
     return exp_map(gap(p, c=c)[..., None] / 2 * v, p, c=c)
 
 
 def eta(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Weight η of each point in the paper's perceptron, the ratio of z to the logarithmic map.
+    r"""Compute the weight η of each point in the paper's perceptron, which is the ratio of z to the logarithmic map.
 
     .. math:: \eta = \sigma_p \frac{\sinh(\sqrt c\, d)}{\sqrt c\, d}, \qquad d = d(x, p)
 
-    It tends to σ_p at x = p (the paper prints 0).
+    At x = p the weight is σ_p; the paper states 0.
     """
     X, p, c = check_rows(X, p, c)
     gaps, squares = row_gaps(X, c), squared_distances(X, p)
@@ -108,7 +108,7 @@ def implicit_rows(
     gaps: Array | None = None,
     squares: Array | None = None,
 ) -> "TangentRows":
-    """Implicit rows of frame coordinates or z features, stored as two values per row without a copy of X.
+    """Build implicit rows of frame coordinates or z features, which store two values per row but no copy of X.
 
     Pass ``gaps``, the gaps of X, and ``squares``, the squared distances to p, if they are already known.
 
@@ -131,7 +131,7 @@ def implicit_rows(
 
 
 def z_dot(X: Array, w: Array, p: Array, *, c: float, gaps: Array) -> Array:
-    """Return ``⟨z, w⟩`` for every row of X, given the gaps, in one pass.
+    """Compute ``⟨z, w⟩`` for every row of X in one pass, given the gaps.
 
     X and the gaps are not validated; estimators call this function for predictions after they have validated X.
     """
@@ -152,7 +152,7 @@ def element(X, p, along, base, i, j):  # type: ignore[no-untyped-def]
 
 @njit(inline="always", error_model="numpy")
 def row_product(X, p, along, base, i, w, p_dot_w):  # type: ignore[no-untyped-def]
-    """Return ``⟨u, w⟩`` of the implicit row u with index i, given ``⟨p, w⟩``."""
+    """Return ``⟨u, w⟩`` for the implicit row u with index i, given ``⟨p, w⟩``."""
     return along[i] * row_dot(X, i, w, p) + base[i] * p_dot_w
 
 
@@ -160,7 +160,7 @@ def row_product(X, p, along, base, i, w, p_dot_w):  # type: ignore[no-untyped-de
 class TangentRows:
     """Implicit matrix with rows ``along_i (x_i - p) + base_i p``, stored as X, p and two values per row.
 
-    Supports ``rows @ w`` and ``rows[i:j]`` (explicit rows).
+    The product ``rows @ w`` is supported, and ``rows[i:j]`` returns explicit rows.
     """
 
     X: Array
@@ -209,7 +209,7 @@ class TangentRows:
     def products(self, index: slice | Array, weights: Array) -> Array:
         """Return the products of the selected rows with each row of ``weights``.
 
-        The products of a row are the same, bit for bit, whichever other rows are selected.
+        The products of a row do not depend, even in the last bit, on which other rows are selected.
         """
         # BLAS is not used, because the last bits of its results depend on the number of rows.
         if len(weights) >= self.X.shape[1]:
@@ -230,7 +230,10 @@ def check_rows(X: Points, p: Points, c: float) -> tuple[Array, Array, float]:
     """Validate X, p and c; return X as contiguous float32 or float64 rows, p as a float64 vector, and c."""
     X, p = as_rows(X, "X"), as_vectors(p, "p")
     if p.shape != X.shape[1:]:
-        raise ValueError(f"p must be one point of dimension {X.shape[1]}, like the rows of X; got shape {p.shape}.")
+        raise ValueError(
+            f"p must be one point of dimension {X.shape[1]}, like the rows of X; got shape {p.shape}.\n"
+            f"Pass an array of shape ({X.shape[1]},)."
+        )
     return X, p, check_c(c)
 
 

@@ -197,7 +197,7 @@ def test_a_damaged_checkpoint_is_rejected(folder, damage):
 def test_a_checkpoint_of_version_0_1_is_rejected(folder):
     path = folder / "fit.checkpoint"
     path.write_bytes(sealed(b"hyplearn checkpoint 1\n", pickle.dumps(None)))
-    with pytest.raises(ValueError, match=r"fit\.checkpoint is not a checkpoint of this version.*\nRemove it"):
+    with pytest.raises(ValueError, match=r"fit\.checkpoint is not a checkpoint of this version.*\nRemove the file"):
         source(folder).checkpointed(path)
 
 

@@ -282,7 +282,7 @@ def test_a_checkpoint_of_another_training_is_rejected(digits, tmp_path, monkeypa
 
 
 def test_a_checkpoint_in_a_missing_folder_is_rejected_before_the_training(digits, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere for the checkpoint\.\nMake it first"):
+    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere for the checkpoint\.\nCreate the folder"):
         BallNet(encoder=lambda shape, n_components: pytest.fail("trained"), checkpoint=tmp_path / "nowhere" / "x").fit(
             *digits
         )
