@@ -15,7 +15,14 @@ from matplotlib.figure import Figure
 from sklearn.preprocessing import LabelEncoder
 
 import hyplearn
-from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC
+from hyplearn import (
+    ConformalClassifier,
+    HyperbolicKernelMap,
+    PoincareKNeighborsClassifier,
+    PoincareLogisticRegression,
+    PoincarePerceptron,
+    PoincareSVC,
+)
 from hyplearn.paper import HyperboloidSVC
 from hyplearn.plotting import BoundaryDisplay, DiskDisplay, HullDisplay
 
@@ -142,6 +149,8 @@ CLASSIFIERS = [
     PoincareSVC(calibration=None),
     PoincareSVC(reference="means", calibration=None),
     PoincarePerceptron(calibration=None),
+    PoincareKNeighborsClassifier(3),
+    ConformalClassifier(PoincareKNeighborsClassifier(3), conformity="distance"),
     HyperboloidSVC(),
 ]
 
@@ -154,6 +163,7 @@ def test_every_classifier_distinguishes_strings(model, kind, classes):
     labels = [KINDS[kind][k] for k in CODES[kept]]
     model = fitted(model, labels, points()[kept])
     assert model.predict(points()[kept]).tolist() == labels
+    assert model.score(points()[kept], labels) == 1.0
 
 
 @pytest.mark.parametrize("kind", ALWAYS_STRINGS)
@@ -204,3 +214,15 @@ def test_objects_that_are_no_strings_are_rejected():
         "Unknown label type: y holds objects of type int; expected strings, or an array of numbers.\n"
         "Pass y.astype(str), or y.astype(int) if these are integers."
     )
+
+
+@pytest.mark.parametrize("form", [np.array, list, pd.Series], ids=["array", "list", "series"])
+@pytest.mark.parametrize(
+    "model", [*CLASSIFIERS[:-1], PoincareLogisticRegression(), HyperbolicKernelMap()], ids=lambda m: type(m).__name__
+)
+def test_an_error_for_labels_of_another_length_gives_both_lengths(model, form):
+    told = "X has 36 rows, but y has 1 label.\nPass one label per row of X."
+    assert str(fitted(model, form(["a"]))) == told
+    if hasattr(model, "score"):
+        with pytest.raises(ValueError, match=told):
+            model.fit(points(), CODES).score(points(), form(["a"]))

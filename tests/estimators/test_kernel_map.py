@@ -133,7 +133,7 @@ def test_bad_parameters_are_rejected(parameters, message, X):
 
 
 def test_bad_inputs_are_rejected(X):
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="but y has 2 labels"):
         HyperbolicKernelMap().fit(X, [0, 1])
     with pytest.raises(ValueError, match="1 of 80 points lies outside"):
         HyperbolicKernelMap().fit(np.concatenate([X[1:], [[2.0, 0, 0]]]))

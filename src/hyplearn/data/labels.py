@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hyplearn.data.points import counted
 from hyplearn.types import Array
 
 # Largest range of integer labels for which classes are found by counting, which is faster than sorting.
@@ -23,6 +24,22 @@ def as_labels(y: Any) -> Any:
     if getattr(getattr(y, "dtype", None), "kind", "") == "O" and y.ndim == 1:
         check_present(np.asarray(y).tolist())
     return y
+
+
+def check_one_label_per_row(X: Any, y: Any) -> None:
+    """Raise if X and y have different lengths; a length that is not known is not checked."""
+    rows, labels = _length(X), _length(y)
+    if rows is not None and labels is not None and rows != labels:
+        raise ValueError(
+            f"X has {counted(rows, 'row')}, but y has {counted(labels, 'label')}.\nPass one label per row of X."
+        )
+
+
+def _length(array: Any) -> int | None:
+    shape = getattr(array, "shape", None)
+    if shape is not None:
+        return shape[0] if len(shape) else None
+    return len(array) if hasattr(array, "__len__") else None
 
 
 def as_objects(labels: Iterable[Any]) -> Array:

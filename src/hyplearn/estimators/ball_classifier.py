@@ -8,15 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.data.folding import one_blas_thread
-from hyplearn.data.labels import as_labels
 from hyplearn.data.opening import is_dask
 from hyplearn.data.training import TrainingData
 from hyplearn.decision import Decision
+from hyplearn.estimators.accuracy import AccuracyMixin
 from hyplearn.estimators.validation import (
     evaluate,
     lazily,
@@ -25,7 +24,7 @@ from hyplearn.estimators.validation import (
     training_points,
 )
 from hyplearn.progress import FitReporter, report_fit
-from hyplearn.scikit_learn import BaseEstimator, ClassifierMixin
+from hyplearn.scikit_learn import BaseEstimator
 from hyplearn.types import Array
 
 
@@ -57,7 +56,7 @@ def warn_unsolved(estimator: "BallClassifier", gap: float, status: str, problems
     )
 
 
-class BallClassifier(ClassifierMixin, BaseEstimator):
+class BallClassifier(AccuracyMixin, BaseEstimator):
     """Base class of the classifiers for points in the ball.
 
     Subclasses set ``decision_`` at the end of :meth:`fit`; all predictions are computed from it.
@@ -142,25 +141,6 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
     def predict_log_proba(self, X: Any) -> Any:
         """Predict the logarithms of probabilities, which are finite even if probabilities underflow."""
         return self._evaluated("predict_log_proba", X, self._columns(), np.float64)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of the predictions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or any source
-            Points of the ball.
-        y : array-like of shape (n_samples,)
-            True labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the points.
-        """
-        if not is_dask(X):
-            return float(accuracy_score(as_labels(y), self.predict(X), sample_weight=sample_weight))
-        right = (self.predict(X) == y).astype(float)
-        if sample_weight is None:
-            return float(right.mean().compute())
-        return float(((right * sample_weight).sum() / sample_weight.sum()).compute())
 
     def _columns(self, *, binary: bool = True) -> list[Any] | None:
         """Return the column names of a result with one column per class; None if the result has one value per point."""

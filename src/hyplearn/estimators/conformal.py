@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from hyplearn.data import labels
 from hyplearn.data.opening import is_dask, point_source
 from hyplearn.data.points import PointSource
 from hyplearn.decision.conformal import (
@@ -31,9 +32,10 @@ from hyplearn.decision.conformal import (
     p_values,
     prediction_sets,
 )
+from hyplearn.estimators.accuracy import AccuracyMixin
 from hyplearn.estimators.hierarchy import Hierarchy
 from hyplearn.estimators.validation import absolute_curvature, inside_rows, prediction_points, restored_on_failure
-from hyplearn.scikit_learn import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from hyplearn.scikit_learn import BaseEstimator, MetaEstimatorMixin
 from hyplearn.types import Array
 
 
@@ -52,7 +54,7 @@ def _has(name: str) -> Any:
 
 
 @dataclass(eq=False, repr=False)
-class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
     r"""Conformal prediction: sets of classes that contain the true class with a given probability, for any classifier.
 
     ``predict`` uses the classifier fitted to all rows. ``predict_set`` returns all classes that a row may belong to;
@@ -151,7 +153,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._check_parameters()
         with restored_on_failure(self):
             X, y, weights = self._training_rows(X, y, sample_weight)
-            self.classes_, self._codes = np.unique(y, return_inverse=True)
+            self.classes_, self._codes = labels.distinct(y)
             self._weights = np.ones(len(y)) if weights is None else weights
             self._check_classes()
             self.estimator_ = _fitted(self.estimator, X, y, weights, np.arange(len(y)))
@@ -290,7 +292,8 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         validate_data(self, X, skip_check_array=True)
-        y = column_or_1d(y, warn=True)
+        labels.check_one_label_per_row(X, y)
+        y = column_or_1d(labels.as_labels(y), warn=True)
         assert_all_finite(y, input_name="y")
         X, y = indexable(X, y)
         check_classification_targets(y)

@@ -4,8 +4,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from hyplearn.data.labels import as_labels, check_one_label_per_row, distinct
 from hyplearn.estimators.transformers import BallTransformer
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.border import as_real, as_rows, check_inside, check_integer, check_parameter
@@ -110,8 +111,8 @@ class HyperbolicKernelMap(BallTransformer):
         if landmarks is None:
             codes = np.zeros(len(X), dtype=np.int64)
             if y is not None:
-                check_consistent_length(X, y)
-                codes = np.unique(column_or_1d(y), return_inverse=True)[1]
+                check_one_label_per_row(X, y)
+                codes = distinct(column_or_1d(as_labels(y)))[1]
             landmarks = X[choose_landmarks(X, codes, int(self.n_components))].astype(np.float64)
         scale = median_distance(landmarks, c) if isinstance(self.scale, str) else float(self.scale)
         found = nystrom(landmarks, self.kernel, scale, c, int(self.n_components))

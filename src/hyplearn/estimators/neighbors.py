@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.data.folding import columns_joined, map_in_threads, one_blas_thread, threads_of
 from hyplearn.data.opening import is_dask
+from hyplearn.estimators.accuracy import AccuracyMixin
 from hyplearn.estimators.validation import (
     absolute_curvature,
     evaluate,
@@ -20,7 +21,7 @@ from hyplearn.estimators.validation import (
 from hyplearn.geometry.border import check_integer, check_parameter
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.geometry.nearest import NearestTree, nearest, nearest_tree
-from hyplearn.scikit_learn import BaseEstimator, ClassifierMixin
+from hyplearn.scikit_learn import BaseEstimator
 from hyplearn.types import Array
 
 # Number of query points that a thread processes at a time.
@@ -28,7 +29,7 @@ QUERIES = 2048
 
 
 @dataclass(eq=False, repr=False)
-class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
+class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
     """k-nearest-neighbours classifier in the Poincaré ball: a vote of the closest training points.
 
     Neighbours are exact, even for points near the rim. They are found without computing all pairwise distances: with a

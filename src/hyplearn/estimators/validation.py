@@ -17,7 +17,7 @@ from hyplearn.data.class_counts import ClassCounts, Outside, count_classes, find
 from hyplearn.data.columns import listed
 from hyplearn.data.far_rows import find_far_rows, leave_out_far_rows
 from hyplearn.data.folding import joined, threads_of
-from hyplearn.data.labels import as_labels
+from hyplearn.data.labels import as_labels, check_one_label_per_row
 from hyplearn.data.labels import check_kind as check_label_kind
 from hyplearn.data.opening import opened, point_source
 from hyplearn.data.points import BLOCK_NUMBERS, Block, PointSource
@@ -126,6 +126,7 @@ def _loaded(points: PointSource, block: Block) -> ArrayPoints:
 
 
 def _array_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> ArrayPoints:
+    check_one_label_per_row(X, y)
     # scikit-learn's check for NaN and infinity would need another pass over X; the check of the gaps finds them too.
     X, y = validate_data(
         estimator, X, as_labels(y), reset=reset, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
@@ -204,14 +205,12 @@ def report_outside(outside: Outside, n_rows: int, c: float, project: bool, *, tr
         return
     if outside.advice:
         raise ValueError(sentence + outside.advice)
+    if training and outside.n_outside > MOST_OUTSIDE * n_rows:
+        reason = ' outside="project" is for embeddings with a few such points.' if project else ""
+        raise ValueError(f"{sentence}{reason}\nRescale the embedding, or set curvature to that of your embedding.")
     if not project:
         raise ValueError(
             f'{sentence}\nRescale the embedding, pass outside="project", or set curvature to that of your embedding.'
-        )
-    if training and outside.n_outside > MOST_OUTSIDE * n_rows:
-        raise ValueError(
-            f'{sentence} outside="project" is for embeddings with a few such points.\n'
-            "Rescale the embedding, or set curvature to that of your embedding."
         )
     warnings.warn(
         f"{sentence} They were moved onto the largest representable radius.", DataConversionWarning, stacklevel=4

@@ -11,13 +11,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hyplearn.data.labels import as_labels, distinct
+from hyplearn.data.labels import as_labels, check_one_label_per_row, distinct
 from hyplearn.data.points import check_finite_rows
 from hyplearn.embedding.ball_net.validation import as_rows, check_features, check_parameters, check_shape
+from hyplearn.estimators.accuracy import AccuracyMixin
 from hyplearn.geometry import exp_map
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.progress import report_tasks
-from hyplearn.scikit_learn import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from hyplearn.scikit_learn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from hyplearn.types import Array
 
 # Parameters that are used only for training.
@@ -25,7 +26,7 @@ SETTINGS = ("epochs", "batch_size", "learning_rate", "weight_decay", "validation
 
 
 @dataclass(eq=False, repr=False)
-class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
+class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, BaseEstimator):
     r"""Network that maps rows or images to points of the ball, trained with a softmax of hyperbolic distances.
 
     The encoder returns a vector v for each row. Its point lies in the direction of v from the origin, at hyperbolic
@@ -170,6 +171,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         from hyplearn.embedding.ball_net.training import Labelled, Settings, train
 
         check_parameters(self)
+        check_one_label_per_row(X, y)
         X, y = validate_data(self, X, as_labels(y), reset=True, **_ROWS)
         check_finite_rows(X, "X")
         check_classification_targets(y)
