@@ -143,15 +143,20 @@ def certify(sums: CertificateSums, w: Array, hard: bool) -> Proof:
     between = 0.5 * apart**2 + sums.terms
     v_error = EPSILON * ((ROW_ERROR + np.sqrt(sums.n_rows)) * sums.length + float(np.linalg.norm(w)))
     error = sums.terms_error + v_error * (apart + 0.5 * v_error) + 4 * EPSILON * abs(between)
+    raised = 0.0
     if hard:  # dividing w by its smallest margin makes w feasible but increases P
-        error += primal * ((1 - sums.largest_slack) ** -2 - 1) if sums.largest_slack < 1 else np.inf
+        raised = primal * ((1 - sums.largest_slack) ** -2 - 1) if sums.largest_slack < 1 else np.inf
+        error += raised
     violation = max(0.0, sums.excess / max(sums.largest, 1e-300)) if np.isfinite(sums.excess) else np.inf
     if not np.isfinite(primal) or not np.isfinite(between):
         dual = float(sums.total - 0.5 * (sums.v @ sums.v)) if np.isfinite(between) else -np.inf
         return Proof(primal, dual, np.inf, violation, error if np.isfinite(error) else np.inf)
-    least = max(1.0, primal - sums.loss_error)
-    gap = between / max(1.0, primal)
-    return Proof(primal, primal - between, gap, violation, error / least + abs(gap) * (max(1.0, primal) / least - 1))
+    # The denominator of the gap has a rounding error too, which matters if the gap is large.
+    unit, least = max(1.0, primal), max(1.0, primal - sums.loss_error)
+    most = max(1.0, primal + sums.loss_error + raised)
+    gap = between / unit
+    rounding = error / least + abs(gap) * max(unit / least - 1, 1 - unit / most)
+    return Proof(primal, primal - between, gap, violation, rounding)
 
 
 class SoftmaxCertificate(NamedTuple):
