@@ -84,6 +84,24 @@ def test_a_patient_search_crosses_a_rise():
     assert seen == [100.0, 1000.0, 10000.0, 10.0, 1.0]
 
 
+def test_the_search_tries_the_first_direction_first_and_asks_each_for_its_own_improvement():
+    seen = []
+    values = {-1: 1.0, 0: 1.0, 1: 0.99, 2: 0.5}
+
+    def criterion(C):
+        seen.append(round(np.log10(C)))
+        return values[seen[-1]]
+
+    assert choose_cost(criterion, first=0, enough={-1: 0.0, 1: 0.02}) == 1.0
+    assert seen == [0, -1, 1]
+    values[-1] = 1 - 1e-9
+    values[-2] = 2.0
+    assert choose_cost(criterion, first=0, enough={-1: 0.0, 1: 0.02}) == 0.1
+    values[-1], values[1] = 1.5, 0.97
+    values[3] = 0.5
+    assert choose_cost(criterion, first=0, enough={-1: 0.0, 1: 0.02}) == 100.0
+
+
 def softmax_problem(K, n=60, d=4):
     rng = np.random.default_rng(K)
     codes = rng.integers(K, size=n)

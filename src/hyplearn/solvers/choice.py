@@ -20,7 +20,8 @@ have a class at random. ε is the most likely share given the leave-one-out prob
 the leave-one-out log-loss is that of these probabilities.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,11 +60,17 @@ class SoftmaxChoice(NamedTuple):
 
 
 def choose_cost(
-    criterion: Callable[[float], float], *, first: int = FIRST, highest: int = HIGHEST, patience: int = 1
+    criterion: Callable[[float], float],
+    *,
+    first: int = FIRST,
+    highest: int = HIGHEST,
+    patience: int = 1,
+    enough: Mapping[int, float] = MappingProxyType({1: ENOUGH, -1: ENOUGH}),
 ) -> float:
     """Find the power of ten with the lowest criterion, at most 10**``highest``, by descent from 10**``first``.
 
-    The descent ends after ``patience`` steps in a row without improvement.
+    The descent tries larger values (1) and smaller values (-1) in the order of ``enough``, which contains the minimum
+    relative improvement for a step in each direction. It ends after ``patience`` steps in a row without improvement.
 
     Examples
     --------
@@ -72,12 +79,12 @@ def choose_cost(
     100.0
     """
     best, least = first, criterion(10.0**first)
-    for way in (1, -1):
+    for way, fraction in enough.items():
         k = first
         while LOWEST <= k + way <= highest and abs(k - best) < patience:
             k += way
             value = criterion(10.0**k)
-            if value < least - ENOUGH * abs(least):
+            if value < least - fraction * abs(least):
                 best, least = k, value
         if best != first:
             break
