@@ -17,8 +17,9 @@ from hyplearn.types import Array
 
 @checkpointable
 class Outside(NamedTuple):
-    """Number of rows on or outside the boundary of the ball, and the gap, position and norm of the farthest row.
+    """Number of rows on or outside the boundary of the ball, and the gap of the farthest row.
 
+    If rows lie outside, ``row`` and ``norm`` are the position and the norm of the farthest one.
     ``advice`` says how to convert rows of the farthest one's block that are points of another model.
     """
 
@@ -77,8 +78,9 @@ def _count(block: Block, name: str, n_features: int, c: float, keep_gaps: bool) 
 
 def find_outside(block: Block, gaps: Array, name: str, c: float) -> Outside:
     """Find the rows of a block that are not inside the ball, given their gaps; raise if coordinates are not finite."""
-    if np.all(gaps > 0):
-        return Outside(0, np.inf, 0, 0.0)
+    least = float(np.min(gaps, initial=1.0))
+    if least > 0:
+        return Outside(0, least, 0, 0.0)
     X, bad = block.X, np.argwhere(~np.isfinite(block.X))
     if len(bad):
         row, column = bad[0]

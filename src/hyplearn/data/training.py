@@ -128,6 +128,7 @@ class TrainingData:
     weights: Costs  # smallest positive, largest and total row weight
     threads: int = 1
     gaps: Sequence[Array] = ()  # gaps of the rows of each block, if the counting pass kept them
+    least_gap: float = 0.0  # smallest gap of all rows, or 0 if it is not known
 
     @classmethod
     def counted(cls, points: PointSource, found: ClassCounts, encoder: Encoder, threads: int) -> Self:
@@ -135,7 +136,7 @@ class TrainingData:
         totals = encoder.factors * found.totals
         lowest = (encoder.factors * found.lowest)[totals > 0].min(initial=np.inf)
         weights = Costs(float(lowest), float((encoder.factors * found.highest).max()), float(totals.sum()))
-        return cls(points, encoder, found.counts, totals, weights, threads, found.gaps)
+        return cls(points, encoder, found.counts, totals, weights, threads, found.gaps, found.outside.gap)
 
     @classmethod
     def of_arrays(

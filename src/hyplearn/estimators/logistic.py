@@ -13,6 +13,7 @@ from hyplearn.cone import plain_cone_rows
 from hyplearn.data.training import TrainingData
 from hyplearn.decision import Calibration, Decision
 from hyplearn.estimators.cost_choice import choice_rows
+from hyplearn.estimators.depth import warn_of_depth
 from hyplearn.estimators.softmax_classifier import SoftmaxClassifier
 from hyplearn.estimators.validation import absolute_curvature, check_stopping
 from hyplearn.progress import FitReporter
@@ -296,5 +297,6 @@ class PoincareLogisticRegression(ConeClassifier):
         previous = self._W if self.warm_start and hasattr(self, "coef_") else None
         with self._training(X, y, sample_weight) as (data, report):
             self._minimise(data, previous, report)
+            warn_of_depth(self, data)
             self._report_status()
         return self

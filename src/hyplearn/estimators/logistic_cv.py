@@ -8,6 +8,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.decision.calibration import without
+from hyplearn.estimators.depth import warn_of_depth
 from hyplearn.estimators.logistic import ConeClassifier
 from hyplearn.estimators.validation import check_stopping
 from hyplearn.types import Array
@@ -97,6 +98,7 @@ class PoincareLogisticRegressionCV(ConeClassifier):
             shares = np.array([rows.row_weights[held_out].sum() for held_out in folds])
             self.C_ = float(self.Cs_[np.argmin(shares @ self.log_losses_)])
             self._minimise(data, None, report)
+            warn_of_depth(self, data)
             self._report_status()
         return self
 

@@ -18,6 +18,7 @@ from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.decision import Boundary, Decision
 from hyplearn.estimators.ball_classifier import VERIFIED_ROWS, warn_unsolved
 from hyplearn.estimators.cost_choice import ChosenCost, choice_rows, choose_held_out
+from hyplearn.estimators.depth import warn_of_depth
 from hyplearn.estimators.stream import StreamClassifier
 from hyplearn.estimators.svc_rows import FreeRows, PointRows, RowKind, WidestRows
 from hyplearn.estimators.validation import InfeasibleError, absolute_curvature, check_stopping, known_data
@@ -92,8 +93,8 @@ class PoincareSVC(StreamClassifier):
         for all problems, or (n_classes, n_features). See :mod:`hyplearn.reference`.
     C : float, array-like of shape (n_problems,) or "auto", default="auto"
         Cost of margin violations, one for all binary problems or one for each. ``numpy.inf`` gives the hard margin,
-        which exists only if the classes are separable. "auto": with ``reference=None`` and the squared hinge, the power
-        of ten with the smallest log-loss on held-out folds; otherwise 1. ``C_`` holds the values used.
+        which exists only if the classes are separable. "auto": with ``reference=None`` and the squared hinge, a power
+        of ten that is chosen by the log-loss on held-out folds; otherwise 1. ``C_`` holds the values used.
     fit_intercept : bool, default=True
         Whether to fit an intercept, for ``reference=None``; without one the boundaries are geodesic hyperplanes.
         Boundaries through a reference point never have an intercept.
@@ -223,6 +224,8 @@ class PoincareSVC(StreamClassifier):
         with self._training(X, y, sample_weight) as (data, report):
             self._check_number_of_costs()
             self.reference_ = self._references(data)
+            if isinstance(self._rows, FreeRows):
+                warn_of_depth(self, data)
             chosen = self._chosen_cost(data)
             self.C_ = self._costs(chosen.C)
             if starts is not None and starts.shape != (self._n_problems, self._rows.n_columns(data.n_features)):
@@ -304,7 +307,7 @@ class PoincareSVC(StreamClassifier):
         return groups
 
     def _chosen_cost(self, data: TrainingData) -> ChosenCost:
-        """Return C; if C="auto", the power of ten with the smallest log-loss on held-out rows and its weights."""
+        """Return C; if C="auto", the power of ten chosen by the log-loss on held-out rows, and its weights."""
         if not _is_auto(self.C):
             return ChosenCost(self.C)
         if self.reference is not None or self.loss != "squared_hinge":
