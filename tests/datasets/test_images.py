@@ -136,5 +136,5 @@ def test_mini_imagenet_is_an_archive_of_images(tmp_path):
         with pytest.raises(ValueError, match=problem):
             load_mini_imagenet_images()
     np.savez(tmp_path / IMAGENET, x_train=held["x_train"])
-    with pytest.raises(ValueError, match="has no array y_train, x_test, y_test"):
+    with pytest.raises(ValueError, match="does not contain y_train, x_test, y_test"):
         load_mini_imagenet_images()

@@ -53,7 +53,7 @@ def test_an_absent_file_is_an_error_that_names_file_and_layout(tmp_path, monkeyp
 def test_missing_arrays_are_named(folder, arrays):
     del arrays["x_test"], arrays["y_test"]
     np.savez(folder / EMBEDDING, **arrays)
-    with pytest.raises(ValueError, match=r"has no array x_test, y_test\.\nSave it again, with x_train of shape"):
+    with pytest.raises(ValueError, match=r"does not contain x_test, y_test\.\nSave it again, with x_train of shape"):
         load_mini_imagenet()
 
 

@@ -95,7 +95,7 @@ def test_a_real_model_of_gensim_is_read(tmp_path):
         ("a b c\n", "does not start with the numbers"),
         ("2 2\na 0.1 0.2\n", "declares 2 rows but has 1"),
         ("1 2\na 0.1 0.2\nb 0.1 0.2\n", "line 3: expected 1 rows"),
-        ("1 3\na 0.1\n", "line 2: expected 1 rows of a name and 3 coordinates; got 'a 0.1'"),
+        ("1 3\na 0.1\n", "line 2: expected 1 rows, each with a name and 3 coordinates; got 'a 0.1'"),
         ("1 2\na 0.1 x\n", "line 2: could not convert string to float: 'x'"),
         ("1 2\na 0.1 nan\n", "NaN"),
         ("1 2\na 1.1 0\n", "outside the open ball"),

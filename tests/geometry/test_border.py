@@ -13,7 +13,8 @@ def test_points_outside_the_ball_are_named_in_the_error():
         geometry.distance(X, [0.0, 0.0])
     assert str(error.value) == (
         "2 of 3 points lie outside the open ball of curvature -1; the farthest is row 1 with norm 1.20416.\n"
-        "Rescale the embedding, move the points inside with hyplearn.geometry.project, or pass the c of your embedding."
+        "Rescale the embedding, move the points inside with hyplearn.geometry.project, "
+        "or pass the absolute curvature c of your embedding."
     )
 
 

@@ -342,7 +342,7 @@ def test_bad_points_are_rejected(function):
 def test_the_error_for_a_wrong_dimension_names_an_alternative():
     with pytest.raises(ValueError, match=r"got shape \(4, 3\).\nUse hyplearn.geometry.hull.hull_vertices"):
         quickhull(np.zeros((4, 3)))
-    with pytest.raises(ValueError, match=r"up to 5 dimensions; X has 6.*\nUse hyplearn.geometry.closest_points"):
+    with pytest.raises(ValueError, match=r"up to 5 dimensions; X has 6 columns.\nUse hyplearn.geometry.closest_points"):
         hull_vertices(np.zeros((4, 6)))
     with pytest.raises(ValueError, match=r"same dimension; got shapes \(1, 2\) and \(1, 3\)"):
         closest_vertices(np.zeros((1, 2)), np.zeros((1, 3)))

@@ -137,7 +137,7 @@ IN_SHELL = (
     (r"open_points\(\.\.\., points=\)", "--points"),
     (r"move the points inside with hyplearn\.geometry\.project", "pass --outside project"),
     (r"lower C\b", "lower --c"),
-    (r"pass the c of your embedding", "pass the --curvature of your embedding"),
+    (r"pass the absolute curvature c of your embedding", "pass the --curvature of your embedding"),
 )
 # Class of click's usage errors. The module that defines it depends on the version of typer.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]

@@ -243,12 +243,12 @@ def _read_split(path: Path, layout: str) -> Bunch:
     names = ("x_train", "y_train", "x_test", "y_test")
     with np.load(path, allow_pickle=False) as archive:
         if missing := [name for name in names if name not in archive.files]:
-            raise ValueError(f"{path} has no array {', '.join(missing)}.\nSave it again, with {layout}.")
+            raise ValueError(f"{path} does not contain {', '.join(missing)}.\nSave it again, with {layout}.")
         return Bunch(**{name.replace("x", "X"): archive[name] for name in names})
 
 
 def search_folders(data_home: Any, inside: str, *others: Path) -> list[Path]:
-    """Return data_home (or HYPLEARN_DATA) and its subfolder ``inside``, and ``others`` if data_home is None."""
+    """List the folders to search: data_home (or HYPLEARN_DATA), its subfolder ``inside``, and ``others`` by default."""
     named = os.environ.get("HYPLEARN_DATA") if data_home is None else data_home
     first = [Path(named).expanduser()] if named else []
     return [*first, *(folder / inside for folder in first if inside), *(others if data_home is None else ())]
@@ -265,33 +265,33 @@ def _find(name: str, folders: Sequence[Path], advice: str) -> Path:
 
 
 def read_idx(path: Path, n_axes: int) -> Array:
-    """Read an idx file of bytes: two zeros, type code 8, number of axes, sizes of the axes (big-endian), and data."""
+    """Read an idx file of bytes, which has two zeros, the type code 8, the number of axes, their sizes and the data."""
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path} is damaged: {error}.\nDownload it again.") from None
+        raise ValueError(f"{path} is damaged: {error}.\nDownload the file again.") from None
     head = struct.calcsize(f">4B{n_axes}I")
     if len(content) < head or content[:4] != bytes([0, 0, 8, n_axes]):
         raise ValueError(
             f"{path} is not an idx file of bytes with {n_axes} axes: it starts with {content[:4]!r} instead of "
-            f"{bytes([0, 0, 8, n_axes])!r} and the sizes.\nDownload it again."
+            f"{bytes([0, 0, 8, n_axes])!r} and the sizes.\nDownload the file again."
         )
     shape = struct.unpack(f">{n_axes}I", content[4:head])
     if len(content) - head != math.prod(shape):
         raise ValueError(
             f"{path} has {len(content) - head:,} bytes of data; the shape {shape} needs {math.prod(shape):,}.\n"
-            "Download it again."
+            "Download the file again."
         )
     return np.frombuffer(content, dtype=np.uint8, offset=head).reshape(shape)
 
 
 def _read_cifar(path: Path) -> tuple[Array, Array]:
-    """Read the images and labels of a batch: for each image, one label byte, then the red, green and blue planes."""
+    """Read a batch of CIFAR10, in which each image is a label byte followed by its red, green and blue planes."""
     content = np.frombuffer(path.read_bytes(), dtype=np.uint8)
     width = 1 + math.prod(_CIFAR_SHAPE)
     if not content.size or content.size % width:
         raise ValueError(
-            f"{path} has {content.size:,} bytes, which is not a multiple of {width:,}.\nDownload it again."
+            f"{path} has {content.size:,} bytes, which is not a multiple of {width:,}.\nDownload the file again."
         )
     rows = content.reshape(-1, width)
     X, y = rows[:, 1:].reshape(-1, *_CIFAR_SHAPE), rows[:, 0].astype(np.int64)

@@ -161,7 +161,7 @@ PUBLICATION = Publication(
         "fashion-mnist_poincare_embedding.npz": "ef3a648461a172db2b271bb9bcc5bc7d9bc5de7858e8728cabbd9cebf2a0cc12",
         "fashion-mnist_reference_points_gt.npy": "4e7246d593960638703c238ff896f5a555ff95d04dc4dc683abf42803b10e3bb",
     },
-    timeout=30,  # seconds without new data after which a download fails; the largest file has 1.7 MB
+    timeout=30,  # a download fails after this many seconds without new data; the largest file has 1.7 MB
 )
 
 _DESCR = """\
@@ -200,7 +200,7 @@ _SETS = {
 
 
 def fetch_olsson(*, data_home: str | os.PathLike[str] | None = None, download_if_missing: bool = True) -> Bunch:
-    """Load Olsson's single cells in the Poincaré disk: 231 training and 88 test cells, 8 classes.
+    """Load Olsson's single cells in the Poincaré disk: 231 training and 88 test cells in 8 classes.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def fetch_olsson(*, data_home: str | os.PathLike[str] | None = None, download_if
 
 
 def fetch_cifar10(*, data_home: str | os.PathLike[str] | None = None, download_if_missing: bool = True) -> Bunch:
-    """Load CIFAR10 in the Poincaré disk: 50,000 training and 10,000 test images, 10 classes.
+    """Load CIFAR10 in the Poincaré disk: 50,000 training and 10,000 test images in 10 classes.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def fetch_cifar10(*, data_home: str | os.PathLike[str] | None = None, download_i
 
 
 def fetch_fashion_mnist(*, data_home: str | os.PathLike[str] | None = None, download_if_missing: bool = True) -> Bunch:
-    """Load Fashion-MNIST in the Poincaré disk: 60,000 training and 10,000 test images, 10 classes.
+    """Load Fashion-MNIST in the Poincaré disk: 60,000 training and 10,000 test images in 10 classes.
 
     Parameters
     ----------
@@ -295,8 +295,8 @@ def _integers(labels: Array) -> Array:
     return integers
 
 
-# Pooch is not used here: it would add 8 packages and save about 30 lines, it has no ``download_if_missing=False``, and
-# its error for a missing network does not suggest a next step (pooch 1.9).
+# Pooch is not used here, because it would add 8 packages and save only about 30 lines. Moreover, it has no
+# ``download_if_missing=False``, and its error for a missing network does not suggest a next step (pooch 1.9).
 def published_content(name: str, home: Path, download_if_missing: bool, publication: Publication) -> bytes:
     """Read a published file from HYPLEARN_DATA or from `home`; otherwise, download it and save it in `home`."""
     first = os.environ.get("HYPLEARN_DATA")

@@ -12,7 +12,7 @@ from hyplearn.types import Array
 
 # BLOCK_NUMBERS is the number of coordinates per block (1 MiB), so that a block stays in the processor's cache while it
 # is drawn and filtered. LEAST_BLOCK_ROWS is the minimum number of rows per block for small n_samples; without it, the
-# search for a rare class would take one call per few points.
+# search for a rare class would draw only a few points per call.
 BLOCK_NUMBERS = 2**17
 LEAST_BLOCK_ROWS = 1000
 

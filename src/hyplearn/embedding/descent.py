@@ -27,7 +27,7 @@ from hyplearn.types import Array
 
 # Number of points up to which a full eigendecomposition is as fast as Lanczos' method for the lowest eigenvalues.
 SMALL = 400
-# Number of steps that L-BFGS stores (the usual value); each step takes two arrays of the size of X.
+# Number of steps that L-BFGS stores, which is the usual value. Each step takes two arrays of the size of X.
 MEMORY = 10
 # Maximum number of times that a step is halved before the descent stops. The last step is 1e-9 times the first.
 MOST_HALVINGS = 30
@@ -40,7 +40,7 @@ SMALLEST_GAP = 4 * np.finfo(np.float64).eps
 # Number of blocks into which rows are divided for threads. It is fixed, and sums over blocks are added in order, so
 # that results do not depend on the number of threads.
 BLOCKS = 16
-# Number of points below which starting threads takes longer than it saves.
+# Number of points below which no threads are used, because starting them takes longer than it saves.
 FEW = 200
 
 # Function of points that returns its value and its gradient.

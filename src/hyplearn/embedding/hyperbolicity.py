@@ -110,7 +110,7 @@ class Hyperbolicity:
 def hyperbolicity(
     X: Any, *, metric: str = "precomputed", n_components: int = 2, n_points: int = 200, random_state: int = 0
 ) -> Hyperbolicity:
-    r"""Measure whether data is hyperbolic: close to a tree, and better embedded with curvature than without.
+    r"""Measure how hyperbolic data are: how close to a tree, and how much better embedded with curvature than without.
 
     Three quantities are measured on the same rows:
 

@@ -135,7 +135,7 @@ def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
             name, *coordinates = line.rstrip().rsplit(" ", d)
             if len(coordinates) != d or row == n:
                 raise ValueError(
-                    f"{path}, line {row + 2}: expected {n} rows of a name and {d} coordinates; got "
+                    f"{path}, line {row + 2}: expected {n} rows, each with a name and {d} coordinates; got "
                     f"{line.rstrip()[:60]!r}.\nWrite the file again."
                 )
             try:

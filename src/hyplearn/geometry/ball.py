@@ -17,7 +17,7 @@ from hyplearn.types import Array, Points, Scalars
 
 @border("x")
 def gap(x: Points, *, c: float = 1.0) -> Array:
-    r"""Gap between a point and the rim: 1 at the origin and 0 on the rim.
+    r"""Compute the gap between a point and the rim, which is 1 at the origin and 0 on the rim.
 
     .. math:: 1 - c \|x\|^2
 
@@ -45,7 +45,7 @@ def _norm(x: Array) -> Array:
 
 @border("x")
 def conformal_factor(x: Points, *, c: float = 1.0) -> Array:
-    r"""Ratio of hyperbolic to Euclidean length at a point.
+    r"""Compute the conformal factor, which is the ratio of hyperbolic to Euclidean length at a point.
 
     .. math:: \sigma_x = \frac{2}{1 - c \|x\|^2}
     """
@@ -109,7 +109,7 @@ def mobius_scale(r: Scalars, x: Points, *, c: float = 1.0) -> Array:
 
 @border("x", "y")
 def distance(x: Points, y: Points, *, c: float = 1.0) -> Array:
-    r"""Hyperbolic distance between points.
+    r"""Compute the hyperbolic distance between points.
 
     .. math:: d(x, y) = \tfrac{2}{\sqrt c} \operatorname{arsinh}
               \frac{\sqrt c \, \|x - y\|}{\sqrt{(1 - c\|x\|^2)(1 - c\|y\|^2)}}
@@ -136,7 +136,7 @@ def _half_sinh(x: Array, y: Array, c: float) -> Array:
 
 @border("X", "Y")
 def pairwise_distance(X: Points, Y: Points | None = None, *, c: float = 1.0) -> Array:
-    """Compute the hyperbolic distance between each row of X and each row of Y; if Y is None, it defaults to X.
+    """Compute the hyperbolic distance between each row of X and each row of Y; Y defaults to X.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def pairwise_distance(X: Points, Y: Points | None = None, *, c: float = 1.0) -> 
 
 @border("x", "y", scalars=("t",), into_ball=True)
 def geodesic(x: Points, y: Points, t: Scalars, *, c: float = 1.0) -> Array:
-    r"""Point at fraction t of the geodesic from x to y.
+    r"""Compute the point at fraction t of the geodesic from x to y.
 
     .. math:: \gamma_{x \to y}(t) = x \oplus (t \otimes ((-x) \oplus y))
 
@@ -194,7 +194,7 @@ def _interpolate(x: Array, y: Array, t: Array, c: float) -> Array:
 
 @border("v", "p", scalars=("t",), into_ball=True)
 def ray(v: Points, p: Points, t: Scalars, *, c: float = 1.0) -> Array:
-    r"""Point reached from p in the direction of v after hyperbolic distance t.
+    r"""Compute the point at hyperbolic distance t from p in the direction of v.
 
     .. math:: \gamma_{p, v}(t) = p \oplus
               \Bigl(\tfrac{1}{\sqrt c} \tanh\bigl(\tfrac{\sqrt c \, t}{2}\bigr) \frac{v}{\|v\|}\Bigr)
@@ -212,7 +212,7 @@ def ray(v: Points, p: Points, t: Scalars, *, c: float = 1.0) -> Array:
 
 @border("x", "y", into_ball=True)
 def midpoint(x: Points, y: Points, *, c: float = 1.0) -> Array:
-    r"""Midpoint of the geodesic between x and y.
+    r"""Compute the midpoint of the geodesic between x and y.
 
     .. math:: m = \frac{x / g_x + y / g_y}{1 / g_x + 1 / g_y + \cosh(\sqrt c \, d(x, y) / 2) - 1}
 

@@ -22,7 +22,7 @@ P = ParamSpec("P")
 def border(
     *vectors: str, scalars: tuple[str, ...] = (), into_ball: bool = False
 ) -> Callable[[Callable[P, Array]], Callable[P, Array]]:
-    """Decorator that validates the arguments of a geometric function, and rounds its result to their float type.
+    """Decorator that validates the arguments of a geometric function, and converts its result to their float type.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _check_finite(array: Array, name: str) -> None:
 
 
 def _result_dtype(arrays: list[ArrayLike]) -> type[np.floating[Any]]:
-    """Float type of the result: float16 or float32 if no input is more precise, otherwise float64."""
+    """Return the float type of the result: float16 or float32 if no input is more precise, otherwise float64."""
     dtype = np.result_type(*(np.asarray(x).dtype for x in arrays))
     return dtype.type if dtype.kind == "f" and dtype.itemsize < 8 else np.float64
 
@@ -195,7 +195,7 @@ def check_inside(x: Array, gap: Array, c: float) -> None:
         raise ValueError(
             f"{describe_outside(x, gap, c)}\n"
             "Rescale the embedding, move the points inside with hyplearn.geometry.project, "
-            "or pass the c of your embedding."
+            "or pass the absolute curvature c of your embedding."
         )
 
 
@@ -245,7 +245,7 @@ def hyperboloid_advice(X: Array, c: float) -> str:
 
 
 def pull_inside(x: Array, c: float) -> Array:
-    """Move points on or outside the rim to the largest radius that their float type can represent inside it."""
+    """Move points on or outside the rim to the largest radius inside the ball that their float type can represent."""
     rows = x.reshape(-1, x.shape[-1])
     out = np.flatnonzero(~(row_gaps(np.ascontiguousarray(rows, dtype=np.float64), c) > 0))
     if out.size == 0:

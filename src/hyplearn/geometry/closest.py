@@ -193,7 +193,7 @@ def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPool
 
 
 def _apart(A: "_Hull", B: "_Hull") -> float:
-    """Distance (for c = 1) between the current points of the two hulls."""
+    """Compute the distance (for c = 1) between the current points of the two hulls."""
     return float(np.sqrt(A.c) * distance(A.point, B.point, c=A.c))
 
 
@@ -202,7 +202,7 @@ def _move_back(pair: ClosestPoints, X_a: Array, X_b: Array, middle: Array, c: fl
     a, b = translate(pair.a, middle, c=c), translate(pair.b, middle, c=c)
     apart = pair.distance
     if len(pair.support_a) == len(pair.support_b) == 1:
-        # Both points are rows: use their original coordinates, which are more accurate than translated coordinates.
+        # Both points are rows, so use their original coordinates, which are more accurate than translated coordinates.
         a, b = (X[rows[0]].astype(np.float64) for X, rows in ((X_a, pair.support_a), (X_b, pair.support_b)))
         apart = float(distance(a, b, c=c))
     return replace(
@@ -243,7 +243,7 @@ class _Hull:
         return float(gap(self.point, c=self.c))
 
     def klein(self) -> tuple[Array, Array]:
-        """Klein coordinates (for c = 1) of the working rows about the current point, and their weights."""
+        """Compute Klein coordinates (for c = 1) of the working rows about the current point, and their weights."""
         K, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c, np.sqrt(self.c))
         weights = self.weights * times
         return K, weights / weights.sum()
@@ -269,16 +269,16 @@ class _Hull:
         return new
 
     def direction(self, other: Array) -> Array:
-        """Unit vector at the current point that points to ``other``."""
+        """Return the unit vector at the current point that points to ``other``."""
         return _unit(log_map(other, self.point, c=self.c))
 
     def half_space(self, u: Array, delta: float) -> HalfSpace:
-        """Half-space with boundary perpendicular to u at distance ``delta`` (for c = 1) beyond the current point."""
+        """Return the half-space with boundary perpendicular to u, ``delta`` (for c = 1) beyond the current point."""
         p = ray(u, self.point, delta / np.sqrt(self.c), c=self.c)
         return _unit(transport(u, self.point, p, c=self.c)), p
 
     def add_rows_beyond(self, u: Array) -> float:
-        """Add the rows farthest beyond the current point along u; return the largest distance beyond it (for c = 1)."""
+        """Add the rows farthest beyond the current point along u; return the largest distance (for c = 1)."""
         heights = np.empty(len(self.X))
         _heights(self.X, unrolled(self.point), u, self.gaps, self.gap, self.c, heights)
         highest = heights.max()
@@ -294,7 +294,7 @@ class _Hull:
 
 
 def _beyond(height: float) -> float:
-    """Distance (for c = 1) by which a row of the given height lies beyond a point, or 0 if the height is negative."""
+    """Convert a height to the distance (for c = 1) by which a row lies beyond a point; a negative height gives 0."""
     return FARTHEST if height > 1 - 16 * EPS else float(np.arctanh(max(height, 0.0)))
 
 
@@ -358,7 +358,7 @@ class _View:
 
     @property
     def spacing(self) -> float:
-        """Estimate of the rounding error of the distance."""
+        """Estimate of the rounding error in the distance between the points."""
         return EPS * (1 / self.A.gap + 1 / self.B.gap + self.apart)
 
     def quadratic(self) -> Array:

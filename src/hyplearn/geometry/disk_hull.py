@@ -17,7 +17,7 @@ from hyplearn.numerics import coordinate, fma
 # Bound on the relative rounding error of each term of a predicate: 16 half units in the last place, because a term is a
 # product of at most eight rounded factors and two sums.
 ERROR = 8 * np.finfo(float).eps
-# Size of the terms of a predicate below which they may have underflowed, so that the error bound is not valid.
+# Smallest size of the terms of a predicate for which the error bound is valid. Smaller terms may have underflowed.
 SMALLEST_SAFE_SIZE = 1e-250
 
 
@@ -155,7 +155,7 @@ def _right_of(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _highest(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
-    """Find the row with the largest height above the edge from P to Q; among equal heights, the row nearest to Q."""
+    """Find the row with the largest height above the edge from P to Q; of equal heights, take the row nearest to Q."""
     A, B = point(X, P), point(X, Q)
     best, best_height, best_bound = rows[0], -1.0, 0.0
     for row in rows:
@@ -181,7 +181,7 @@ def point(X, i):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def turn(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
-    """Sign of ``det[z_A(B), z_A(C)]``: 1 for a left turn, -1 for a right turn, 0 if A, B and C lie on a geodesic."""
+    """Return the sign of ``det[z_A(B), z_A(C)]``: 1 for a left turn, -1 for a right turn, 0 on a geodesic."""
     value, bound = turn_and_bound(A, B, C, gap_a, c)
     if abs(value) > bound:
         return np.sign(value)
@@ -311,5 +311,5 @@ def _grow(out, size, a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _sign(e):  # type: ignore[no-untyped-def]
-    """Return the sign of an expansion, which is the sign of its last float: it exceeds the sum of all others."""
+    """Return the sign of an expansion, which is the sign of its last float, as that exceeds the sum of the others."""
     return np.sign(e[e.size - 1]) if e.size else 0.0

@@ -122,7 +122,7 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
     d = X.shape[1]
     if d > MAX_HULL_DIMENSION:
         raise ValueError(
-            f"Hull vertices can be computed in up to {MAX_HULL_DIMENSION} dimensions; X has {d}.\n"
+            f"Hull vertices can be computed in up to {MAX_HULL_DIMENSION} dimensions; X has {d} columns.\n"
             "Use hyplearn.geometry.closest_points, which finds the closest points of two hulls without their vertices."
         )
     if d == 1:
@@ -195,7 +195,7 @@ def _disk_vertices(find: Callable[[Array, Array, float], Array], X: Array, gaps:
 
 
 def central_row(X: Array, c: float) -> Array:
-    """Robust centre of X: the row of a sample with the smallest sum of distances to all rows of the sample."""
+    """Find a robust centre of X: the row of a sample with the smallest sum of distances to the rows of the sample."""
     sample = X[:: -(-len(X) // SAMPLE)].astype(np.float64)
     row: Array = sample[np.argmin(pairwise_distance(sample, c=c).sum(axis=0))]
     return row

@@ -24,7 +24,7 @@ def _height(x: Array, w: Array, p: Array, c: float) -> Array:
 
 @border("x", "w", "p")
 def side(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Side of the hyperplane H(w, p) on which x lies: 1 or -1, or 0 if x lies on the hyperplane.
+    r"""Determine the side of the hyperplane H(w, p) on which x lies: 1 or -1, or 0 if x lies on the hyperplane.
 
     .. math:: \operatorname{sign} \Bigl\langle s - \tfrac{c \|s\|^2}{1 - c\|p\|^2}\, p, \; w \Bigr\rangle,
               \qquad s = x - p
@@ -40,7 +40,7 @@ def side(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
 
 @border("x", "w", "p")
 def signed_distance(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Hyperbolic distance of x to the hyperplane H(w, p), positive on the side to which w points.
+    r"""Compute the signed hyperbolic distance of x to the hyperplane H(w, p), positive on the side to which w points.
 
     .. math:: d(x, H) = \tfrac{1}{\sqrt c} \operatorname{arsinh} \frac{\sqrt c \, \langle z, w \rangle}{\|w\|}
 
@@ -58,7 +58,7 @@ def signed_distance(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array
 
 @border("x", "w", "p", into_ball=True)
 def project_onto(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Project x orthogonally onto the hyperplane H(w, p): return the nearest point of the hyperplane.
+    r"""Project x orthogonally onto the hyperplane H(w, p).
 
     .. math:: p \oplus \frac{z_\perp}{\sqrt{1 + c \|z\|^2} + \sqrt{1 + c \langle z, n \rangle^2}},
               \qquad z_\perp = z - \langle z, n \rangle n, \quad n = w / \|w\|
@@ -77,7 +77,7 @@ def project_onto(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
 
 @border("w", "p", "u", into_ball=True)
 def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int = 201, c: float = 1.0) -> Array:
-    r"""Points along the hyperplane H(w, p) from rim to rim, for drawing it as a curve.
+    r"""Compute points along the hyperplane H(w, p) from rim to rim, for drawing it as a curve.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int =
 
 
 def _within(w: Array, u: Array | None) -> Array:
-    """Unit vector along the hyperplane: the part of u orthogonal to w or, if u is None, w rotated by a right angle."""
+    """Return a unit vector along the hyperplane: the part of u orthogonal to w or, if u is None, w turned by 90°."""
     _check_normal(w)
     normal = w / np.linalg.norm(w)
     if u is None:

@@ -102,7 +102,7 @@ def unrolled(p: Array) -> Array | tuple[float, ...]:
 
 
 def column_chunks(X: Array) -> Iterator[tuple[slice, Array]]:
-    """Yield slices of rows, each with the coordinates of its rows as contiguous float64 columns.
+    """Yield slices of rows, each together with the coordinates of these rows as contiguous float64 columns.
 
     Kernels that take columns are compiled only once, because the dtype, layout and dimension of X do not matter.
     """
@@ -220,7 +220,7 @@ def norms(X: Array) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def half_sinh_pairs(X, columns, gap_x, gap_y, c, out):  # type: ignore[no-untyped-def]
-    """Compute ``sinh(√c d(x, y) / 2)`` for every row x of X and every point y, a column of ``columns``.
+    """Compute ``sinh(√c d(x, y) / 2)`` for every row x of X and every column y of ``columns``.
 
     The result is exactly symmetric in x and y. The inner loops run over points y, so that the compiler can vectorise
     them, in blocks that fit into the cache. Adding four coordinates at a time keeps rounding errors small.

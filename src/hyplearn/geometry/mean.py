@@ -39,7 +39,7 @@ Hessian: TypeAlias = Array | Callable[[Array], Array] | None
 def frechet_mean(
     X: Points, weights: Scalars = None, *, tol: float = 1e-12, max_iter: int = 100, c: float = 1.0
 ) -> Array:
-    r"""Weighted Fréchet mean of the rows of X: the point with the smallest mean squared distance to all rows.
+    r"""Compute the weighted Fréchet mean of rows, which is the point with the smallest mean squared distance to them.
 
     .. math:: \operatorname*{arg\,min}_m \tfrac12 \sum_i w_i \, d(m, x_i)^2 \big/ \sum_i w_i
 
@@ -96,7 +96,7 @@ Steps: TypeAlias = Generator[Array, "MeanEquations", tuple[Array, float]]
 
 
 def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
-    """Generator of Newton's method: it yields points, receives their equations, and returns the mean and variance."""
+    """Run Newton's method as a generator that yields points, receives their equations, and returns (mean, variance)."""
     state = yield start
     for _ in range(max_iter):
         spacing = 16 * np.finfo(float).eps / state.gap_m
@@ -115,7 +115,7 @@ def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
 
 
 def _start(X: Array, gaps: Array, weights: Array, c: float) -> Array:
-    """Choose the initial point: the mean of a sample of many rows if it is not near the rim, else the origin."""
+    """Choose the initial point: the mean of a sample, or the origin if rows are few or the mean is near the rim."""
     stride = min(len(X) // SAMPLE, SAMPLE_STRIDE)
     some = np.ascontiguousarray(weights[::stride]) if stride > 1 else weights[:0]
     if some.any():
@@ -161,18 +161,18 @@ class MeanEquations:
         self.residual = float(np.linalg.norm(gradient))
 
     def newton_step(self) -> Array:
-        """Step to the minimum of the quadratic model of the objective."""
+        """Compute the step to the minimum of the quadratic model of the objective."""
         assert self.hessian is not None
         if callable(self.hessian):
             return _solve_by_products(self.hessian, self.gradient, SAMPLE_FORCING)
         return np.linalg.solve(self.stiffness * np.eye(len(self.m)) - self.hessian, self.gradient)
 
     def majorising_step(self) -> Array:
-        """Step to the minimum of a quadratic upper bound of the objective."""
+        """Compute the step to the minimum of a quadratic upper bound of the objective."""
         return self.gradient / self.stiffness
 
     def moved(self, step: Array) -> Array:
-        """Point reached from m by a step in frame coordinates."""
+        """Return the point that is reached from m by a step, given in frame coordinates."""
         return step_along(step * self.gap_m / (2 * np.sqrt(self.c)), self.m, c=self.c)
 
 
@@ -202,17 +202,17 @@ class _RowEquations(MeanEquations):
         super().__init__(m, c, stiffness, gradient, None, variance)
 
     def at(self, m: Array) -> "_RowEquations":
-        """Equations at another point; computing them overwrites the coefficient arrays of this object."""
+        """Compute the equations at another point, which overwrites the coefficient arrays of this object."""
         return _RowEquations(self.X, self.gaps, self.weights, m, self.c, self.numbers)
 
     def newton_step(self) -> Array:
-        """Newton step; in many dimensions, it is computed approximately by conjugate gradients."""
+        """Compute the Newton step; in many dimensions, approximate it by conjugate gradients."""
         if self.hessian is not None:
             return super().newton_step()
         return _solve_by_products(self.hessian_times, self.gradient, min(0.1, self.residual))
 
     def hessian_times(self, u: Array) -> Array:
-        """Product of the Hessian with u: ``Σ w (ρ coth ρ · u - (ρ coth ρ - 1) ⟨v̂, u⟩ v̂)``."""
+        """Multiply the Hessian by u: ``Σ w (ρ coth ρ · u - (ρ coth ρ - 1) ⟨v̂, u⟩ v̂)``."""
         projected = self.along * centred_dot(self.X, u, self.m) + self.base * (self.m @ u)
         q = self.weights * self.radial * projected
         return self.stiffness * u - centred_sum(self.X, q * self.along, self.m) - (q @ self.base) * self.m
@@ -277,7 +277,7 @@ def _add_derivatives(columns, m, weights, numbers, gradient, hessian):  # type: 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _fill_numbers(squares, gaps, weights, gap_m, c, along, base, radial):  # type: ignore[no-untyped-def]
-    """Write coefficients of each row to the last three arrays; return ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``.
+    """Compute three coefficients of each row in place; return ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``.
 
     In frame coordinates for c = 1, row i is ``along_i (x_i - m) + base_i m``; ``radial_i`` is ``(ρ coth ρ - 1) / ρ²``.
     """

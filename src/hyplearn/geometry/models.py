@@ -15,7 +15,7 @@ from hyplearn.types import Array, Points
 
 @border("X", "Y")
 def minkowski(X: Points, Y: Points, *, c: float = 1.0) -> Array:
-    r"""Minkowski product of hyperboloid coordinates.
+    r"""Compute the Minkowski product of hyperboloid coordinates.
 
     .. math:: [X, Y] = -X^0 Y^0 + \sum_{i \ge 1} X^i Y^i
     """

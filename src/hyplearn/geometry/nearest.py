@@ -39,7 +39,7 @@ LANE = 64
 class NearestTree(NamedTuple):
     """k-d tree stored as arrays; the children of node i are the nodes 2i + 1 and 2i + 2."""
 
-    X: Array  # points in tree order, float64
+    X: Array  # points in the order of the tree, as float64
     gaps: Array  # gaps of the points
     rows: Array  # row numbers of the points before sorting
     bounds: Array  # start and end of the range of points of each node, of shape (n_nodes, 2)
@@ -151,7 +151,7 @@ def _search(Q, tree, keys, places):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def box_bound(Q, i, lower, upper, widest, node):  # type: ignore[no-untyped-def]
-    """Lower bound on the keys in a node: squared distance to the node's box, divided by the largest gap in the node."""
+    """Compute a lower bound on the keys in a node: squared distance to its box, divided by the largest gap in it."""
     square = 0.0
     for j in range(Q.shape[1]):
         outside = max(0.0, lower[node, j] - Q[i, j], Q[i, j] - upper[node, j])
@@ -161,7 +161,7 @@ def box_bound(Q, i, lower, upper, widest, node):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def key_of(Q, i, X, place, gaps):  # type: ignore[no-untyped-def]
-    """Key ``‖x - y‖² / (1 - c‖y‖²)``, where x is query i and y is the point at the position ``place``."""
+    """Compute the key ``‖x - y‖² / (1 - c‖y‖²)``, where x is query i and y is the point at position ``place``."""
     square, d = 0.0, Q.shape[1]
     for j in range(d):
         square += (coordinate(X, place, j, d) - coordinate(Q, i, j, d)) ** 2

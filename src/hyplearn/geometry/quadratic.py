@@ -58,7 +58,7 @@ def _exchange(H, w, n_a, tol, max_steps):  # type: ignore[no-untyped-def]
 
 
 def _solve_face(H: Array, w: Array, n_a: int) -> None:
-    """Minimise over the rows with positive weight only; drop rows whose weights would become negative."""
+    """Minimise the function over the positive weights only; drop rows whose weights would become negative."""
     for _ in range(DROPS):
         used = np.flatnonzero(w > 0)
         face, old, first = H[np.ix_(used, used)], w[used], used < n_a

@@ -19,7 +19,7 @@ TERMS, DOUBLE, HALVINGS = 13, 7, 5
 
 
 class Twofold(NamedTuple):
-    """Unevaluated sum ``high + low``; low is at most half a unit in the last place of high."""
+    """Numbers stored as unevaluated sums ``high + low``; low is at most half a unit in the last place of high."""
 
     high: Array
     low: Array
@@ -69,17 +69,17 @@ class Twofold(NamedTuple):
         return Twofold(*_quick_sum(first, second)) + third
 
     def scaled(self, power: Array | float) -> "Twofold":
-        """Multiply by a power of two, which is exact."""
+        """Multiply exactly by a power of two."""
         return Twofold(self.high * power, self.low * power)
 
     def sqrt(self) -> "Twofold":
-        """Square root of a positive number, by one step of Newton's method."""
+        """Compute the square root of a positive number by one step of Newton's method."""
         root = np.sqrt(self.high)
         rest = self - Twofold.product_of(root, root)
         return Twofold(*_quick_sum(root, rest.high / (2 * root)))
 
     def sum(self) -> "Twofold":
-        """Sum over the last axis."""
+        """Compute the sum over the last axis."""
         high, low, n = self.high.copy(), self.low.copy(), self.high.shape[-1]
         while n > 1:
             pairs = n // 2  # if n is odd, the middle column is added in a later pass

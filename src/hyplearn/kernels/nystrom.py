@@ -52,7 +52,7 @@ class LandmarkKernel:
     landmarks: Array
 
     def values(self, X: Array, gaps: Array) -> Array:
-        """Compute the kernel between validated points with the given gaps and all landmarks; shape (n, n_landmarks)."""
+        """Compute the kernel values between validated points and all landmarks, given the gaps of the points."""
         rho = np.empty((len(X), len(self.landmarks)))
         columns, own_gaps = np.ascontiguousarray(self.landmarks.T), row_gaps(self.landmarks, self.c)
         half_sinh_pairs(X.astype(np.float64, copy=False), columns, gaps, own_gaps, self.c, rho)
@@ -105,7 +105,7 @@ class KernelMap:
 
 
 def nystrom(landmarks: Array, kernel: str, scale: float, c: float, n_components: int) -> KernelMap:
-    """Build the kernel map from the leading eigenvectors of the landmarks' kernel matrix, without negligible ones."""
+    """Build the kernel map from the leading eigenvectors of the landmarks' kernel matrix; drop negligible ones."""
     landmarks = landmarks.astype(np.float64, copy=False)
     rho = np.sqrt(c) * pairwise_distance(landmarks, c=c)
     values, vectors = np.linalg.eigh(PROFILES[kernel](rho, scale, landmarks.shape[1]))

@@ -152,8 +152,7 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
         yield _scaled(R, y, costs, halfway)
         balance = np.sqrt(plus / plus.sum() + minus / minus.sum())
         share = balance / R[:, 0]
-        # This operator multiplies Klein coordinates by the balance of the rows, and needs no second matrix of the size
-        # of R.
+        # This operator applies the weights of the rows to Klein coordinates without a second matrix of the size of R.
         klein = LinearOperator(R.shape, matvec=lambda u: share * (R @ u), rmatvec=lambda q: (share * q) @ R)
         yield _scaled(R, y, costs, lsqr(klein, y * balance, iter_lim=LEAST_SQUARES_STEPS)[0])
     side = 1.0 if plus.sum() > minus.sum() else -1.0
@@ -219,7 +218,7 @@ def _descend(
 def solve_by_projected_gradient(
     R: Array, y: Array, costs: Array, *, tol: float, max_iter: int, rng: np.random.Generator
 ) -> LocalMinimum:
-    r"""Descend from the best initial normal with mini-batches B; after each step, Π projects onto normals [n, n] > 0.
+    r"""Descend from the best initial normal with mini-batches B and a projection Π onto the normals with [n, n] > 0.
 
     .. math:: u \leftarrow \Pi \Bigl( u - \eta \Bigl( \tfrac{|B|}{N} H u
               - \sum_{i \in B,\, y_i \langle u, x_i \rangle < 1} \frac{C_i y_i x_i}{\sqrt{1 + \langle u, x_i \rangle^2}}
@@ -255,7 +254,7 @@ def solve_by_projected_gradient(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def epoch(R, y, costs, firsts, batch, step, slope, u):  # type: ignore[no-untyped-def]
-    """Visit every batch once and update u in place; ``firsts`` contains the first row of each batch, in this order."""
+    """Visit every batch once, in the order of ``firsts``, the first rows of the batches, and update u in place."""
     n, d = R.shape
     gradient = np.empty(d)
     for start in firsts:

@@ -26,7 +26,7 @@ def hyperboloid_rows(X: Array, p: Array, c: float) -> Array:
 
 
 def boundary(direction: Array, shift: float, p: Array, c: float) -> tuple[Array, Array]:
-    r"""Return the normal and the point nearest to p of the hyperplane with direction v and shift a about p.
+    r"""Return the normal of the hyperplane with direction v and shift a about p, and its point nearest to p.
 
     .. math:: n = (\|v\| \sinh a, \; v \cosh a)
 
@@ -170,7 +170,7 @@ class HyperboloidSVC(BaselineClassifier):
 
 @dataclass(eq=False, repr=False)
 class HyperboloidPerceptron(BaselineClassifier):
-    r"""Perceptron on the hyperboloid as printed by Weber et al. (2020), for reproducing its counterexamples.
+    r"""Perceptron on the hyperboloid as printed by Weber et al. (2020), for reproducing the paper's counterexamples.
 
     For points x in hyperboloid coordinates and the Minkowski product :math:`[w, x] = -w^0 x^0 + \sum_j w^j x^j`, the
     score of a point is :math:`-[w, x]`. For each point on the boundary or on its wrong side, w is updated by
@@ -263,7 +263,7 @@ class HyperboloidPerceptron(BaselineClassifier):
         if start.shape != (d + 1,) or not np.all(np.isfinite(start)):
             raise ValueError(
                 f"start must contain {d + 1} finite hyperboloid coordinates, w⁰ first; got {self.start!r:.80}.\n"
-                "Pass start=None for the default."
+                "Pass such an array, or start=None for the default."
             )
         return start
 

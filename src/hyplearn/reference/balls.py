@@ -300,7 +300,7 @@ def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
 
 
 def _sizes(X: Array, gaps: Array, p: Array, c: float) -> Array:
-    """Sum of the norms of the two terms of z at p, for each row; the rounding error of z scales with this sum."""
+    """Compute the sum of the norms of both terms of z at p for each row; the rounding error of z scales with it."""
     squares, gap_p = squared_distances(X, p), row_gaps(p[None], c)[0]
     sizes: Array = 2 * np.sqrt(c) / gaps * (np.sqrt(squares) + c / gap_p * np.linalg.norm(p) * squares)
     return sizes

@@ -129,12 +129,12 @@ class WidestMargin:
         return self.interval(X, codes > 0)
 
     def interval(self, X: Array, second: Array) -> MarginInterval:
-        """Compute the result of :meth:`verify` without validation; ``second`` masks the rows on the positive side."""
+        """Compute the result of :meth:`verify` without validation; ``second`` marks the rows on the positive side."""
         return MarginInterval(_lower_end(self, X, second), _upper_end(self, X, second))
 
 
 def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
-    """Lower bound on the margin: the smallest distance of a row to the hyperplane, minus a bound on rounding errors."""
+    """Compute a lower bound on the margin: the smallest distance of a row to the hyperplane, minus rounding errors."""
     if found.hyperplane is None:
         return 0.0
     w, p = found.hyperplane
@@ -150,7 +150,7 @@ def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
 
 
 def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
-    """Upper bound on the margin M, obtained from ``Σ λ sinh(M - r) ≤ cosh(D + δ) ‖A - B‖``.
+    """Compute an upper bound on the margin M from the inequality ``Σ λ sinh(M - r) ≤ cosh(D + δ) ‖A - B‖``.
 
     The documentation page on the widest margin derives this inequality.
     """

@@ -77,7 +77,7 @@ def convex_boundary(
     is_sample: bool,
     explicit_numbers: int = EXPLICIT_NUMBERS,
 ) -> Array:
-    """Compute the point of :func:`boundary_point` for overlapping sides, less precisely if the rows are a sample."""
+    """Compute the result of :func:`boundary_point` for overlapping sides; the tolerance is larger for a sample."""
     block = block if block.present.all() else block.taken(np.flatnonzero(block.present))
     X, y, weights = block.X, sides[block.codes], block.row_weights
     data = TrainingData.of_arrays(X, y, weights, c, n_classes=2, threads=threads)

@@ -169,7 +169,7 @@ def closest_point(data: TrainingData, sides: Array) -> Array:
 
 
 def halfway(pair: ClosestPoints, c: float) -> HalfSpace | None:
-    """Return the hyperplane (w, p) halfway between two hulls, w pointing to the second, or None if they intersect."""
+    """Return the hyperplane (w, p) halfway between two hulls, or None if they intersect; w points to the second."""
     if pair.half_space_a is None or pair.half_space_b is None:
         return None
     (_, p_a), (_, p_b) = pair.half_space_a, pair.half_space_b

@@ -98,7 +98,7 @@ def weighted_sides(data: TrainingData, sides: Array) -> list[Array]:
 
 
 def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Array, float, float]]:
-    """Return mean, variance and weight of each group of classes, given as a mask, in passes shared by all groups."""
+    """Compute mean, variance and weight of each group (a mask of classes), in passes that are shared by all groups."""
     totals, d = groups @ data.totals, data.n_features
     first = min(FIRST_ROWS, max(1, FIRST_NUMBERS // d))
     few = data.n_rows <= first or (data.in_memory and data.n_rows * d <= COPIED_NUMBERS)

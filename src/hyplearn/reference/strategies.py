@@ -81,7 +81,9 @@ def reference_point(
     """
     if y is None:
         if isinstance(reference, str) and reference in (*TWO_SIDED, "means"):
-            raise ValueError(f'reference="{reference}" needs labels.\nPass y to fit, or pass reference="mean".')
+            raise ValueError(
+                f'reference="{reference}" needs labels; got y=None.\nPass y to fit, or pass reference="mean".'
+            )
         classes, codes = np.zeros(1), np.zeros(len(X), dtype=np.int64)
     else:
         classes, codes = distinct(np.asarray(as_labels(y)))

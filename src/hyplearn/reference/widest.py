@@ -173,7 +173,7 @@ def _signs(block: LabelledBlock, sides: Array) -> Array:
 
 @checkpointable
 class Scan(NamedTuple):
-    """Rows of each side with the smallest heights, the maximum number of these rows, and the smallest height of all."""
+    """Rows of each side with the smallest heights, their maximum number, and the smallest height of any row."""
 
     positions: Array
     X: Array

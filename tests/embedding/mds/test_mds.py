@@ -200,7 +200,7 @@ def test_a_descent_that_reaches_max_iter_causes_a_warning(noisy):
         (lambda D: np.where(D > 2, np.nan, D), "finite and not negative.* nan at"),
         (lambda D: np.where(D > 2, np.inf, D), "finite and not negative.* inf at"),
         (lambda D: 30 * D, "the limit of float64 is 70 in curvature -1"),
-        (lambda D: D[:2, :2], "n_components=2 needs more than 2 points"),
+        (lambda D: D[:2, :2], "got n_components=2 and 2 points"),
     ],
 )
 def test_invalid_distances_are_rejected(spoil, problem):

@@ -179,7 +179,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, 
         if len(classes) < 2:
             raise ValueError(
                 f"BallNet needs at least two classes; got one class, {classes.tolist()[0]!r}.\n"
-                "Pass rows of other classes too."
+                "Pass rows of at least one other class."
             )
         rows = as_rows(X, self.encoder)
         seed = int(check_random_state(self.random_state).randint(2**31))

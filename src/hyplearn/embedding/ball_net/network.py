@@ -70,7 +70,7 @@ def signed_distances(v: Tensor, a: Tensor, q: Tensor, c: float) -> Tensor:
 
 
 class HyperbolicHead(nn.Module):
-    r"""Logits :math:`\|a_k\| \, d(x, H(a_k, p_k))` of points of the ball (Ganea et al., Khrulkov et al.).
+    r"""Head that computes the logits :math:`\|a_k\| \, d(x, H(a_k, p_k))` of points (Ganea et al., Khrulkov et al.).
 
     In these papers, the factor :math:`\sigma_{p_k} \|a_k\|` is the hyperbolic length of the normal vector. Here
     :math:`a_k` is given in an orthonormal frame at :math:`p_k`, in which its norm is that length. Each :math:`p_k` is
@@ -103,7 +103,7 @@ class Network(nn.Module):
         self.register_buffer("scale", torch.ones(shape))
 
     def standardise(self, rows: Array) -> None:
-        """Compute the mean and scale of each channel or column of the rows; a constant channel gets the scale 1."""
+        """Compute the mean and scale of each channel or column of the rows; the scale of a constant one is 1."""
         axes = (0, 2, 3) if rows.ndim == 4 else (0,)
         mean = np.mean(rows, axis=axes, dtype=np.float64, keepdims=True)
         squares = [np.sum((rows[i : i + BLOCK] - mean) ** 2, axis=axes) for i in range(0, len(rows), BLOCK)]

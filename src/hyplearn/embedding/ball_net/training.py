@@ -41,7 +41,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Rows and the codes of their classes."""
+    """Labelled rows: the rows and the codes of their classes."""
 
     rows: Array
     codes: Array
@@ -182,7 +182,10 @@ def write_state(path: Path, identity: str, state: dict[str, Any]) -> None:
 
 
 def read_state(path: Path, identity: str) -> dict[str, Any] | None:
-    """Read the state from a checkpoint; return None without a file, and raise an error if the training differs."""
+    """Read the state from a checkpoint, or return None if the file does not exist.
+
+    An error is raised if the checkpoint belongs to a different training.
+    """
     if not path.exists():
         return None
     known = torch.load(io.BytesIO(unsealed(path, MAGIC)), weights_only=True)

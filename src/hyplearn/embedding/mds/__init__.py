@@ -119,7 +119,7 @@ class HyperbolicMDS(BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Embed distances or a graph.
+        """Embed points, given their distances or a graph.
 
         Parameters
         ----------
@@ -134,7 +134,8 @@ class HyperbolicMDS(BaseEstimator):
         n = len(D)
         if n <= self.n_components:
             raise ValueError(
-                f"n_components={self.n_components} needs more than {n} points.\nPass a smaller n_components."
+                f"n_components must be smaller than the number of points; got n_components={self.n_components} and {n} "
+                "points.\nPass a smaller n_components."
             )
         scaling = self._scaling
         c = scaling.best_curvature(D) if self.curvature == "auto" else absolute_curvature(self.curvature)
@@ -153,7 +154,7 @@ class HyperbolicMDS(BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Embed distances or a graph, and return the points."""
+        """Embed points, given their distances or a graph, and return the embedding."""
         return self.fit(X).embedding_
 
     def transform(self, X: Any) -> Array:
@@ -208,7 +209,7 @@ class Scaling:
     max_iter: int = 100
 
     def solve(self, D: Array) -> tuple[Hydra, float, Descent]:
-        """Return the spectral solution, its stress, and the result of the descent from the better of both starts."""
+        """Return the spectral solution, its stress, and the result of the descent from the better of two starts."""
         hydra = Hydra.of(D, self.n_components)
         spectral = stress_and_gradient(hydra.points, D, self.relative)[0]
         if not self.refine:

@@ -175,7 +175,7 @@ def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
     weights = check_lengths(adjacency.data, "Weights of edges")
     if np.any(weights == 0):
         raise ValueError(
-            f"{np.count_nonzero(weights == 0)} edges have weight 0.\n"
+            f"Edge weights must be positive; {np.count_nonzero(weights == 0)} edges have weight 0.\n"
             "Merge the nodes that they connect, or call eliminate_zeros() if they are not edges."
         )
     asymmetry = abs(adjacency - adjacency.T)

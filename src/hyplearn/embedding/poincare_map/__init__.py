@@ -159,7 +159,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     verbose: int = 0
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Embed cells.
+        """Embed cells, given their features.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Embed cells, and return their points."""
+        """Embed cells, given their features, and return their points."""
         return self.fit(X).embedding_
 
     def transform(self, X: Any) -> Array:

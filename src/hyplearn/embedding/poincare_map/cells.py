@@ -13,14 +13,14 @@ from hyplearn.types import Array
 
 # Largest absolute value of a feature, so that squared differences stay in the range of float64.
 LARGEST_FEATURE = 1e150
-# Smallest sigma: for smaller values, the smallest edge weights, exp(-1 / (2 sigma²)), are close to underflow.
+# Smallest allowed sigma. For smaller values, the smallest edge weights, exp(-1 / (2 sigma²)), are close to underflow.
 LEAST_SIGMA = 0.05
 # Settings of n_neighbors="auto": one neighbour for every CELLS_PER_NEIGHBOUR cells, but at least LEAST_NEIGHBOURS and
 # at most MOST_NEIGHBOURS. Fewer than ten neighbours leave the graph disconnected; more than fifteen merge small
 # branches of small data sets. The values were chosen by measurements on four data sets of 60 to 2,000 cells
 # (experiments/map_settings.py).
 CELLS_PER_NEIGHBOUR, LEAST_NEIGHBOURS, MOST_NEIGHBOURS = 40, 10, 15
-# Smallest and largest gamma, beyond which powers and logarithms leave the range of float64.
+# Smallest and largest allowed gamma. For other values, powers and logarithms leave the range of float64.
 GAMMAS = (1e-3, 1e3)
 
 
@@ -46,7 +46,7 @@ def check_parameters(given: dict[str, Any]) -> None:
 
 
 def root_row(root: Any, names: Any, n: int) -> int | None:
-    """Return the row of the root, which is given as a row or as the name of a cell; None if there is no root."""
+    """Return the row of the root, given as a row number or as the name of a cell; return None if there is no root."""
     if root is None:
         return None
     if is_integer(root, 0) and root < n:
@@ -117,7 +117,7 @@ class Neighbours(NamedTuple):
 
 
 def search_among(cells: Array, n_neighbors: int) -> NearestNeighbors:
-    """Fit a nearest-neighbour search to cells, for n_neighbors neighbours, or all other cells if there are fewer."""
+    """Fit a search for the n_neighbors nearest cells, or for all other cells if there are fewer."""
     return NearestNeighbors(n_neighbors=min(n_neighbors, len(cells) - 1)).fit(cells)
 
 

@@ -45,7 +45,7 @@ class Fixed(NamedTuple):
 
     @classmethod
     def of(cls, points: Array, Q: Array, gamma: float) -> "Fixed":
-        """Compute Z and F of the rows of a map."""
+        """Build a fixed map from its points and accessibilities, by computing Z and F of its rows."""
         Z, F = Divergence(Q, gamma).normalisers(points)
         return cls(np.ascontiguousarray(points.T), 1 / row_gaps(points, 1.0), Z, F, float(gamma))
 
@@ -66,7 +66,7 @@ class Landmarks(NamedTuple):
         gamma: float,
         report: Callable[[int], None] = lambda done: None,
     ) -> Array:
-        """Return the points of new cells with the features X."""
+        """Place new cells with the features X, and return their points."""
         search = search_among(self.cells, n_neighbors)
         settle = partial(_settle, self.points, Fixed.of(self.points, self.Q, gamma))
         points = np.empty((len(X), self.points.shape[1]))

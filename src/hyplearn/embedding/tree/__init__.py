@@ -31,7 +31,7 @@ DIGITS = 53
 
 @dataclass(eq=False, repr=False)
 class TreeEmbedding(BaseEstimator):
-    r"""Embed a tree so that hyperbolic distances approximate tree distances times a scale, and measure the distortion.
+    r"""Embed a tree in the ball, so that hyperbolic distances approximate tree distances times a scale.
 
     The root is the origin, and the hyperbolic distance of each node from its parent is the length of its edge times the
     scale. Points are computed without optimisation, so that 10⁵ nodes take about a second.
@@ -106,7 +106,7 @@ class TreeEmbedding(BaseEstimator):
     curvature: float = -1.0
 
     def fit(self, X: Any, y: Any = None, *, edge_lengths: Any = None) -> Self:
-        """Embed a tree.
+        """Embed a tree and measure the distortion.
 
         Parameters
         ----------

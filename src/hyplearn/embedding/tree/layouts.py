@@ -27,7 +27,8 @@ NEAR_THE_RIM = 1e-3
 # operations per step. REPULSION_STEPS is the number of these steps. Larger lattices are good enough without repulsion.
 MOST_REPELLED = 64
 REPULSION_STEPS = 200
-# Exponent of the potential 1/r^8. Almost only the nearest points repel each other, so the smallest distance grows.
+# Exponent of the repulsive potential 1/r^8, with which almost only the nearest points repel each other, so that the
+# smallest distance grows.
 REPULSION_POWER = 8
 
 
@@ -108,7 +109,7 @@ def _direction(X, v, u, out):  # type: ignore[no-untyped-def]
 
 
 def wedges(tree: RootedTree, lengths: Array) -> Array:
-    r"""Lay out a tree in nested wedges of the disk, so that edges of any lengths do not cross.
+    r"""Lay out a tree in nested wedges of the disk, so that edges never cross, whatever their lengths.
 
     Each node has a wedge of directions, which is bisected by the direction away from its parent; the wedge of the root
     contains all directions. The children divide the wedge of their parent in proportion to the power 0.7 of their

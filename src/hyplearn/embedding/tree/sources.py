@@ -92,21 +92,21 @@ def adjacency(edges: Array, n: int) -> Any:
 def _check_tree(labels: Sequence[Any], edges: Array) -> None:
     n = len(labels)
     if n == 0:
-        raise ValueError("The tree has no nodes.\nPass at least one node.")
+        raise ValueError("A tree must have at least one node; got no nodes.\nPass at least one node.")
     parts, part = connected_components(adjacency(edges, n), directed=False)
     if len(edges) > n - parts:
         joined = DisjointSet(range(n))
         u, v = next((u, v) for u, v in edges.tolist() if not joined.merge(u, v))
         raise ValueError(
-            f"The graph has a cycle: the edge between {labels[u]!r} and {labels[v]!r} closes one.\n"
+            f"The graph has a cycle, which is closed by the edge between {labels[u]!r} and {labels[v]!r}.\n"
             "Pass a spanning tree, or embed the graph with HyperbolicMDS."
         )
     if parts > 1:
         sizes = np.bincount(part)
         raise ValueError(
-            f"The graph has {parts} connected components, of {', '.join(map(str, np.sort(sizes)[::-1][:5]))} nodes; "
+            f"The graph has {parts} connected components, with {', '.join(map(str, np.sort(sizes)[::-1][:5]))} nodes; "
             f"{labels[int(np.argmax(part == np.argmin(sizes)))]!r} is in the smallest.\n"
-            "Join them below one root, or embed each separately."
+            "Join the components below one root, or embed each component separately."
         )
 
 
@@ -139,7 +139,9 @@ def read_tree(source: Any, edge_lengths: Any, root: Any) -> tuple[list[Any], Roo
     labels, edges, lengths, start = parts
     if root is not None:
         if root not in labels:
-            raise ValueError(f"root must be a node of the tree; got {root!r}.\nThe first nodes are {labels[:5]}.")
+            raise ValueError(
+                f"root must be a node of the tree; got {root!r}.\nPass one of its nodes; the first are {labels[:5]}."
+            )
         start = labels.index(root)
     return labels, RootedTree.of(labels, edges, lengths, start)
 
