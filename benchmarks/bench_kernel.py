@@ -16,7 +16,7 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
-from bench_softmax import overlapping
+from bench_softmax import overlapping, overlapping_blocks
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
@@ -62,15 +62,16 @@ def file(record):
         X, y = (np.lib.format.open_memmap(Path(folder, f"{name}.npy"), "w+", dtype, shape) for name, dtype, shape in (
             ("X", np.float32, (n, 2)), ("y", np.int8, (n,)),
         ))  # fmt: skip
-        block = overlapping(min(n, 10**6), 2, 10)  # the file consists of copies of this block
+        blocks = overlapping_blocks(10**6, 2, 10)
         for start in range(0, n, 10**6):
+            points, codes = next(blocks)
             size = min(10**6, n - start)
-            X[start : start + size], y[start : start + size] = block[0][:size], block[1][:size]
+            X[start : start + size], y[start : start + size] = points[:size], codes[:size]
         X.flush()
         y.flush()
         del X, y
         source = open_points(Path(folder, "X.npy"), label=Path(folder, "y.npy"))
-        model = PoincareKernelClassifier(tol=tol)
+        model = PoincareKernelClassifier(tol=tol, verbose=1)
         time = {}
         memory = peak_memory(lambda: time.update(fit=once(lambda: model.fit(source), process_time)[0]))
     columns = {**time, "passes": model.n_passes_[0], "dual_gap": model.dual_gap_[0], "MiB": memory / 2**20}

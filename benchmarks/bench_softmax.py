@@ -30,11 +30,17 @@ warnings.simplefilter("ignore", ConvergenceWarning)
 
 def overlapping(n, d, K, seed=0):
     """Classes around points at distance 2 from the origin, with standard deviation 0.8 in each direction."""
+    return next(overlapping_blocks(n, d, K, seed))
+
+
+def overlapping_blocks(n, d, K, seed=0):
+    """Yield blocks of n points of such classes without end."""
     rng = np.random.default_rng(seed)
     centers = rng.standard_normal((K, d))
     centers *= 2 / np.linalg.norm(centers, axis=1, keepdims=True)
-    y = rng.integers(0, K, n)
-    return from_frame(centers[y] + 0.8 * rng.standard_normal((n, d)), np.zeros(d)), y
+    while True:
+        y = rng.integers(0, K, n)
+        yield from_frame(centers[y] + 0.8 * rng.standard_normal((n, d)), np.zeros(d)), y
 
 
 def objective(rows, codes, C, W):
