@@ -7,6 +7,8 @@ CPU times.
 
     python benchmarks/bench_kernel.py                  # clothes and growth
     python benchmarks/bench_kernel.py growth file      # file: 1e8 points on disk; ROWS= for fewer, TOL= for sooner
+
+If ``FOLDER`` is a directory, "file" keeps its points and a checkpoint there, and a run that was stopped is continued.
 """
 
 import os
@@ -56,26 +58,32 @@ def growth(record):
 
 
 def file(record):
-    """Fit in blocks to a file of points, which is written first."""
+    """Fit in blocks to a file of points, which is written first unless an interrupted run left it in ``FOLDER``."""
     n, tol = int(float(os.environ.get("ROWS", 1e8))), float(os.environ.get("TOL", 1e-6))
-    with tempfile.TemporaryDirectory() as folder:
-        X, y = (np.lib.format.open_memmap(Path(folder, f"{name}.npy"), "w+", dtype, shape) for name, dtype, shape in (
-            ("X", np.float32, (n, 2)), ("y", np.int8, (n,)),
-        ))  # fmt: skip
-        blocks = overlapping_blocks(10**6, 2, 10)
-        for start in range(0, n, 10**6):
-            points, codes = next(blocks)
-            size = min(10**6, n - start)
-            X[start : start + size], y[start : start + size] = points[:size], codes[:size]
-        X.flush()
-        y.flush()
-        del X, y
-        source = open_points(Path(folder, "X.npy"), label=Path(folder, "y.npy"))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(os.environ.get("FOLDER", temporary))
+        if not (folder / "y.npy").exists():
+            write_points(folder, n)
+        checkpoint, time = folder / "checkpoint", {}
+        is_whole = not checkpoint.exists()
+        source = open_points(folder / "X.npy", label=folder / "y.npy").checkpointed(checkpoint, every=60)
         model = PoincareKernelClassifier(tol=tol, verbose=1)
-        time = {}
         memory = peak_memory(lambda: time.update(fit=once(lambda: model.fit(source), process_time)[0]))
-    columns = {**time, "passes": model.n_passes_[0], "dual_gap": model.dual_gap_[0], "MiB": memory / 2**20}
+    # The time of a fit that was continued is that of its last part only.
+    columns = {"fit": time["fit"] if is_whole else None, "passes": model.n_passes_[0]}
+    columns |= {"dual_gap": model.dual_gap_[0], "MiB": memory / 2**20}
     record("from a file, 10 classes, 300 components", f"{n} × 2, tol {tol:g}", **columns)
+
+
+def write_points(folder, n, size=10**6):
+    """Write points in float32 and their labels block by block; the labels last, under their name when complete."""
+    X = np.lib.format.open_memmap(folder / "X.npy", "w+", np.float32, (n, 2))
+    y = np.lib.format.open_memmap(folder / "y.new", "w+", np.int8, (n,))
+    for start, (points, codes) in zip(range(0, n, size), overlapping_blocks(size, 2, 10), strict=False):
+        X[start : start + size], y[start : start + size] = points[: n - start], codes[: n - start]
+    X.flush()
+    y.flush()
+    (folder / "y.new").rename(folder / "y.npy")
 
 
 if __name__ == "__main__":
