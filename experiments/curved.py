@@ -24,6 +24,7 @@ from time import process_time
 
 import numpy as np
 from ledger import fill
+from record import commit
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -255,7 +256,9 @@ def measure(config, cell):
                 quality = average_precision_score(y[test], raw[:, 1])
             found.append((100 * quality, log_loss(y[test], probabilities, labels=np.unique(y[train])), seconds))
     quality, loss, seconds = np.mean(found, axis=0)
-    return {"n": len(X), "quality": round(quality, 2), "log_loss": round(loss, 4), "seconds": round(seconds, 2)}
+    measured = {"quality": round(quality, 2), "log_loss": round(loss, 4), "seconds": round(seconds, 2)}
+    # The code may change between the cells of a run, which takes hours.
+    return {"n": len(X), **measured, "commit": commit()}
 
 
 def run(config, folder):
