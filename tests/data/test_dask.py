@@ -266,7 +266,7 @@ def test_arrays_of_unknown_sizes_are_measured(client):
     mask = lazy[:, 0] > -0.3
     remote = PoincareSVC(calibration=None).fit(lazy[mask], labels[mask])
     assert_same(PoincareSVC(calibration=None).fit(X[kept], y[kept]), remote)
-    with pytest.raises(ValueError, match=r"X has 7 chunks, y has 1, and their sizes are not known"):
+    with pytest.raises(ValueError, match=r"X has 7 chunks, but y has 1, and the chunk sizes are unknown"):
         remote.fit(lazy[mask], cut(y, 600)[cut(X, 600)[:, 0] > -0.3])
 
 
@@ -335,21 +335,25 @@ def test_bad_input_raises_a_clear_error(client):
     cases = [
         (TypeError, "X must be a Dask array", (X, labels)),
         (TypeError, "y must be a Dask array", (lazy, y)),
-        (ValueError, r"must have one label each; got no labels.\nPass one label per row", (lazy, None)),
+        (
+            ValueError,
+            r"each row must have one label; got .* with no labels, starting at row \d+.\nPass one label per row",
+            (lazy, None),
+        ),
         (TypeError, "float32 or float64; got int64", (labels[:, None], labels)),
         (TypeError, "float32 or float64; got", (parts, parts.kind)),
-        (ValueError, "X has 600 rows, y has 599", (lazy, labels[:-1])),
+        (ValueError, "X has 600 rows, but y has 599", (lazy, labels[:-1])),
         (ValueError, "1 of 600 points lies outside.* row 301 with norm 2.12", (cut(outside, 100), labels)),
         (ValueError, "at least 2 classes; got 1 class: 0", (lazy, 0 * labels)),
         (ValueError, "X has no rows", (lazy[lazy[:, 0] > 2], labels[lazy[:, 0] > 2])),
-        (ValueError, "1 labels of a chunk are missing", (parts[["east", "north"]], dd.from_pandas(missing.kind, 5))),
+        (ValueError, "A chunk has 1 missing labels", (parts[["east", "north"]], dd.from_pandas(missing.kind, 5))),
         (ValueError, "points has .* labels", (parts[["east", "north"]], dd.from_pandas(frame.kind[:-9], 5))),
     ]
     for error, message, data in cases:
         with pytest.raises(error, match=message):
             model.fit(*data)
         assert vars(model) == vars(PoincareSVC())
-    with pytest.raises(ValueError, match="got no labels"):
+    with pytest.raises(ValueError, match="with no labels"):
         PoincarePerceptron().partial_fit(lazy, classes=[0, 1])
     with pytest.raises(ValueError, match=r"weights .* not negative"):
         model.fit(lazy, labels, sample_weight=-labels)

@@ -152,7 +152,7 @@ def test_a_dataset_of_a_closed_file_raises_a_clear_error(tmp_path):
     hdf5(tmp_path, X, y)
     with h5py.File(tmp_path / "points.h5") as file:
         dataset = file["X"]
-    with pytest.raises(ValueError, match="The file of an HDF5 dataset was closed"):
+    with pytest.raises(ValueError, match="The file of an HDF5 dataset is closed"):
         PoincareSVC().fit(dataset, y)
 
 

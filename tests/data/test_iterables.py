@@ -140,5 +140,5 @@ def test_invalid_blocks_raise_errors(blocks, message):
 def test_blocks_of_another_width_and_without_labels_are_errors_of_fit():
     with pytest.raises(ValueError, match="the block at row 20 has shape"):
         PoincareSVC().fit([(X, Y), (np.zeros((20, 3)), Y)])
-    with pytest.raises(ValueError, match="must have one label each; got no labels"):
+    with pytest.raises(ValueError, match=r"each row must have one label; got 20 rows with no labels"):
         PoincareSVC().fit(open_points([X]))

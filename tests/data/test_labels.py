@@ -196,7 +196,7 @@ def test_the_first_missing_label_is_reported(missing):
     labels = ["a"] * 30 + [missing] * 2 + ["b"] * 4
     assert str(fitted(PoincareSVC(), labels)) == (
         f"2 of 36 labels are missing; the first is in row 30: {missing!r}.\n"
-        "Leave these rows out, or give them a name such as 'other'."
+        "Remove these rows, or give them a label such as 'other'."
     )
 
 

@@ -63,7 +63,9 @@ def test_missing_values_are_named_by_file_and_row(tmp_path, name):
     bad.loc[4, name] = None
     bad[name] = bad[name].convert_dtypes() if name != "kind" else bad[name]
     folder = written(tmp_path, good, bad)
-    with pytest.raises(ValueError, match=rf"1\.parquet, row 4, counted from 0, column '{name}': the value is missing"):
+    with pytest.raises(
+        ValueError, match=rf"1\.parquet, row 4 \(counted from 0\), column '{name}': the value is missing"
+    ):
         open_points(folder, label="kind", weight="weight").gathered()
 
 
@@ -118,7 +120,7 @@ def test_decimals_are_numbers(tmp_path):
         (FRAME.assign(e=list(X)), {"points": "e"}, "column 'e', holds list<"),
         (FRAME.assign(e=list(X))[["e", "kind"]], {}, "column 'e', holds list<"),
         (FRAME.assign(batch="x"), {}, "holds the labels; candidates: 'kind', 'batch'"),
-        (FRAME.assign(kind=pd.Timestamp("2020")), {}, "must hold labels, numbers or strings; got timestamp"),
+        (FRAME.assign(kind=pd.Timestamp("2020")), {}, "labels must be numbers or strings; got timestamp"),
         (FRAME[:0], {}, "holds no points: it has no rows"),
         (FRAME, {"label": np.zeros(6)}, "Labels and weights must be names of columns or arrays in "),
         (FRAME, {"basis": "X_pca"}, "basis does not apply to"),

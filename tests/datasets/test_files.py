@@ -138,21 +138,21 @@ def test_named_arrays_are_used_with_their_matching_labels(tmp_path):
         ({"P": X, "Q": X, "r": Y}, {}, "holds the points; candidates: 'P', 'Q', among 'P', 'Q', 'r'"),
         ({"r": Y}, {}, "holds the points; candidates: none, among 'r'"),
         ({"P": X, "label": Y, "target": Y}, {}, "holds the labels; candidates: 'label', 'target', among 'P',"),
-        ({"X": X}, {"points": "Z"}, "has no array 'Z'; it holds 'X'"),
-        ({"X": X}, {"label": "Z"}, "has no array 'Z'; it holds 'X'"),
-        ({"X": X, "y": Y[:2]}, {}, r"array 'y' must hold 3 labels, numbers or strings; got shape \(2,\)"),
-        ({"X": X, "y": X}, {}, r"array 'y' must hold 3 labels, numbers or strings; got shape \(3, 2\)"),
-        ({"X": X, "y": Y.astype(bytes)}, {}, r"must hold 3 labels, numbers or strings; got shape \(3,\) of \|S3"),
+        ({"X": X}, {"points": "Z"}, "has no array 'Z'; its arrays are 'X'"),
+        ({"X": X}, {"label": "Z"}, "has no array 'Z'; its arrays are 'X'"),
+        ({"X": X, "y": Y[:2]}, {}, r"array 'y' must hold 3 numbers or strings, one per point; got shape \(2,\)"),
+        ({"X": X, "y": X}, {}, r"array 'y' must hold 3 numbers or strings, one per point; got shape \(3, 2\)"),
+        ({"X": X, "y": Y.astype(bytes)}, {}, r"must hold 3 numbers or strings, .* got shape \(3,\) and dtype \|S3"),
         (
             {"X": X, "y": np.array([0, np.nan, np.nan])},
             {},
-            "array 'X' lacks 2 of 3 labels; the first missing is in row 1",
+            "array 'X' lacks 2 of 3 labels; the first missing label is in row 1",
         ),
         ({"X": X.reshape(1, 3, 2), "y": Y}, {}, r"one point per row; got shape \(1, 3, 2\)"),
         ({"X": np.float64(1), "y": Y}, {}, r"one point per row; got shape \(\)"),
-        ({"X": Y}, {}, r"one point per row; got shape \(3,\) of <U3"),
-        ({"X": np.ones(3)}, {}, r"one point per row; got shape \(3,\) of float64"),
-        ({"X": X.astype(complex)}, {}, r"real numbers, one point per row; got shape \(3, 2\) of complex128"),
+        ({"X": Y}, {}, r"one point per row; got shape \(3,\) and dtype <U3"),
+        ({"X": np.ones(3)}, {}, r"one point per row; got shape \(3,\) and dtype float64"),
+        ({"X": X.astype(complex)}, {}, r"real numbers, one point per row; got shape \(3, 2\) and dtype complex128"),
         ({"X": X[:0]}, {}, r"holds no points: its shape is \(0, 2\)"),
         ({"X": np.array([[1, None]])}, {}, "holds Python objects, which are not unpickled"),
         ({"X": X, "y": np.array(["a", 1, None])}, {}, "holds Python objects, which are not unpickled"),
@@ -188,7 +188,7 @@ def test_labels_of_an_npy_file_must_be_a_file(tmp_path, label):
 def test_there_must_be_one_label_per_row(tmp_path):
     np.save(tmp_path / "points.npy", X)
     np.save(tmp_path / "kinds.npy", np.array(Y)[:2])
-    with pytest.raises(ValueError, match=r"kinds\.npy must hold 3 labels"):
+    with pytest.raises(ValueError, match=r"kinds\.npy must hold 3 numbers or strings"):
         load_points(tmp_path / "points.npy", label=str(tmp_path / "kinds.npy"))
 
 
@@ -319,8 +319,8 @@ def test_names_that_python_reads_as_numbers_are_still_names(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n0.1,0.2\n\n0.3\n", r"points\.csv, line 4: found 1 fields, the first line has 2"),
-        ("a,b\n0.1,0.2,0.3\n", r"points\.csv, line 2: found 3 fields, the first line has 2"),
+        ("a,b\n0.1,0.2\n\n0.3\n", r"points\.csv, line 4: found 1 fields, but the first line has 2"),
+        ("a,b\n0.1,0.2,0.3\n", r"points\.csv, line 2: found 3 fields, but the first line has 2"),
         ("a,b\n0.1,0.2\n0.3,n/a\n", r"points\.csv, line 3, column 'b': 'n/a' is not a number"),
         ("a,b\n0.1,n/a\n0.3,0.4\n", r"points\.csv, line 2, column 'b': 'n/a' is not a number"),
         ("0.1,0.2\n0.3,\n", r"points\.csv, line 2, column '1': '' is not a number"),
@@ -334,9 +334,9 @@ def test_names_that_python_reads_as_numbers_are_still_names(tmp_path):
         ("a,b\n", "holds no points: it has no line of numbers"),
         ("\n\n", "holds no points: it has no line of numbers"),
         ("", "is empty"),
-        ("a;b\n0.1;0.2\n", "line 1: 'a;b' is one field; .csv files are separated by ',', not by ';'"),
+        ("a;b\n0.1;0.2\n", "line 1: 'a;b' is one field, because .csv files are separated by ',', not by ';'"),
         ("\na;b\n0,1;0,2\n", "line 2: 'a;b' is one field"),
-        ("a\tb\n0.1\t0.2\n", r"'a\\tb' is one field.*\nSave it with commas as .csv, or with tabs as .tsv"),
+        ("a\tb\n0.1\t0.2\n", r"'a\\tb' is one field.*\nSave the file with commas as .csv, or with tabs as .tsv"),
         ("label\n1\n2\n", "holds no numbers in any column except the label"),
         (
             ",a,b\n0,0.1,0.2\n1,0.3,0.4\n",
@@ -373,14 +373,14 @@ def test_labels_of_parquet_keep_their_type(tmp_path, labels, expected):
 
 
 def test_missing_values_of_parquet_are_named(tmp_path):
-    with pytest.raises(ValueError, match="row 1, counted from 0, column 'kind': the value is missing"):
+    with pytest.raises(ValueError, match=r"row 1 \(counted from 0\), column 'kind': the value is missing"):
         load_points(parquet(tmp_path, FRAME.assign(kind=["cat", None, "dog"])))
-    with pytest.raises(ValueError, match="row 2, counted from 0, column 'b': the value is missing"):
+    with pytest.raises(ValueError, match=r"row 2 \(counted from 0\), column 'b': the value is missing"):
         load_points(parquet(tmp_path, FRAME.assign(b=[0.1, 0.2, None])))
 
 
 def test_labels_of_parquet_must_be_numbers_or_strings(tmp_path):
-    with pytest.raises(ValueError, match=r"column 'kind', must hold labels, numbers or strings; got date32\[day\]"):
+    with pytest.raises(ValueError, match=r"column 'kind': labels must be numbers or strings; got date32\[day\]"):
         load_points(parquet(tmp_path, FRAME.assign(kind=pd.to_datetime(["2020", "2021", "2022"]).date)))
 
 
@@ -401,7 +401,8 @@ def test_a_missing_file_is_named(tmp_path):
 
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path):
     with pytest.raises(
-        ValueError, match=r"has the suffix '\.xlsx'; supported are \.npz, \.npy, \.csv, \.tsv, \.parquet, \.pq, \.h5"
+        ValueError,
+        match=r"has the suffix '\.xlsx'; supported suffixes are \.npz, \.npy, \.csv, \.tsv, \.parquet, \.pq, \.h5",
     ):
         load_points(written(tmp_path, "points.xlsx", "a,b"))
 

@@ -1,6 +1,7 @@
-"""Arrays in ``.npy`` and ``.npz`` files, and sources of points for arrays in files or in memory.
+"""Read arrays from ``.npy`` and ``.npz`` files, and provide points from arrays in files or in memory.
 
-Files are read block by block and never mapped: a mapped file that shrinks ends the process.
+Files are read block by block. They are not memory-mapped, because the process would crash if a mapped file were
+truncated.
 """
 
 import math
@@ -24,15 +25,15 @@ from hyplearn.types import Array
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK"
 # Number of bytes per read if the rows of an array are not contiguous. Larger reads need fewer calls but more memory.
 SPAN = 2**23
-# Size in bytes of the fixed part of a local file header in a zip file, and the offset in this part at which the lengths
-# of the variable parts are stored.
+# In a zip file, a local file header starts with a fixed part of LOCAL_HEADER bytes. The lengths of the variable parts
+# that follow are stored at the offset LENGTHS_AT.
 LOCAL_HEADER, LENGTHS_AT = 30, 26
-# Number of bytes per read while a checksum is computed: large enough that the number of calls does not matter.
+# Number of bytes per read while a checksum is verified. Smaller reads would need noticeably more calls.
 CHUNK = 2**20
 
 
 class StoredArray(ABC):
-    """Array on disk that is read one slice of rows at a time; the file must not change while it is in use."""
+    """Array on disk that is read in slices of rows. Its file must not change while the array is in use."""
 
     name: str
     shape: tuple[int, ...]
@@ -51,12 +52,12 @@ class StoredArray(ABC):
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """Value that changes when the file or folder changes."""
+        """Value that changes whenever the array's file or folder changes."""
         return () if self.file is None else (self.file.state,)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Add the array's name to errors of the reading library, and raise if the file changed while it was read."""
+        """Add the array's name to errors that occur while reading; if the file has changed, report that instead."""
         try:
             with damage_named(self.name):
                 yield
@@ -66,7 +67,7 @@ class StoredArray(ABC):
 
 
 class ArrayFile(StoredArray):
-    """Array stored in a file, in C order, in Fortran order, or with other strides."""
+    """Array that is stored in a file in C order, in Fortran order, or with arbitrary strides."""
 
     file: WatchedFile
 
@@ -95,7 +96,7 @@ class ArrayFile(StoredArray):
 
     @classmethod
     def npy(cls, path: str | os.PathLike[str], *, at: int = 0, name: str | None = None) -> "ArrayFile":
-        """Open the array of a ``.npy`` file, or of an uncompressed archive member that starts at the offset ``at``."""
+        """Open the array in a ``.npy`` file, or in an uncompressed archive member that starts at byte ``at``."""
         if not at:
             check_kind(Path(path), NPY_MAGIC)
         with Path(path).open("rb") as stream:
@@ -108,7 +109,7 @@ class ArrayFile(StoredArray):
 
     @classmethod
     def of(cls, X: np.memmap[Any, Any], *, span: int = SPAN) -> "ArrayFile":
-        """Open the array of a memory map, to be read from the mapped file."""
+        """Open the file of a memory map, so that the array is read from the file instead of from the map."""
         root = X
         while isinstance(root.base, np.memmap):
             root = root.base
@@ -127,7 +128,7 @@ class ArrayFile(StoredArray):
         return out
 
     def _collect(self, out: Array, place: int, strides: tuple[int, ...]) -> None:
-        """Read values that are not contiguous in the file into ``out``, column by column for Fortran order."""
+        """Read values that are not contiguous in the file into ``out``; arrays in Fortran order are read by columns."""
         if out.ndim == 2 and abs(strides[0]) < abs(strides[1]):
             for j in range(out.shape[1]):
                 self._collect(out[:, j], place + j * strides[1], strides[:1])
@@ -142,12 +143,12 @@ class ArrayFile(StoredArray):
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """State of the file, with the offset and strides of the array in it."""
+        """State of the file, and the offset and strides of the array within the file."""
         return self.file.state, self.offset, self.strides
 
 
 def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read a ``.npy`` header from the stream; return the shape, whether the order is Fortran, and the dtype."""
+    """Read the header of a ``.npy`` file; return the shape, whether the array is in Fortran order, and the dtype."""
     version = np.lib.format.read_magic(stream)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     return read(stream)
@@ -156,7 +157,8 @@ def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]
 def _refuse_objects(dtype: np.dtype[Any], name: str) -> None:
     if dtype.hasobject:
         raise ValueError(
-            f"{name} holds Python objects, which are not unpickled.\nSave numbers, or strings (astype(str))."
+            f"{name} holds Python objects, which are not unpickled for safety.\n"
+            "Save numbers instead, or convert the objects to strings with astype(str)."
         )
 
 
@@ -166,7 +168,7 @@ def _strides(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:
 
 
 def _bounds(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Return where the bytes of an array start and end, relative to its first element."""
+    """Return the range of bytes that an array covers, relative to its first element: start and end."""
     if 0 in shape:
         return 0, 0
     reach = [max(0, n - 1) * stride for n, stride in zip(shape, strides, strict=True)]
@@ -174,9 +176,9 @@ def _bounds(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[An
 
 
 class ArrayPoints(PointSource):
-    """Points, labels and weights in arrays that can be sliced: in files, in memory, or in chunked stores.
+    """Source of points, labels and weights in arrays, which may be in files, in memory or in chunked stores.
 
-    Points of float32 keep their type; other real numbers become float64.
+    float32 points stay float32; all other real numbers are converted to float64.
     """
 
     # Function that reads the row names; None if the source has no row names.
@@ -189,7 +191,7 @@ class ArrayPoints(PointSource):
         shape = tuple(X.shape)
         if len(shape) != 2 or X.dtype.kind not in "fiu":
             raise ValueError(
-                f"{self.name} must hold real numbers, one point per row; got shape {shape} of {X.dtype}.\n"
+                f"{self.name} must hold real numbers, one point per row; got shape {shape} and dtype {X.dtype}.\n"
                 "Pass an array of shape (n, d)."
             )
         if 0 in shape:
@@ -198,9 +200,9 @@ class ArrayPoints(PointSource):
             allowed = kinds + "S" if isinstance(X, np.ndarray) and role == "labels" else kinds
             if array is not None and (tuple(array.shape) != shape[:1] or array.dtype.kind not in allowed):
                 raise ValueError(
-                    f"{getattr(array, 'name', role)} must hold {shape[0]} {role}, numbers"
-                    f"{' or strings' if role == 'labels' else ''}; got shape {tuple(array.shape)} of {array.dtype}.\n"
-                    f"Pass one {role[:-1]} per point; convert bytes to strings with astype(str)."
+                    f"{getattr(array, 'name', role)} must hold {shape[0]} numbers"
+                    f"{' or strings' if role == 'labels' else ''}, one per point; got shape {tuple(array.shape)} and "
+                    f"dtype {array.dtype}.\nPass one {role[:-1]} per point, and convert bytes with astype(str)."
                 )
         self.X, self.y, self.weights = X, y, weights
         stored = [array.file for array in (X, y, weights) if isinstance(array, StoredArray)]
@@ -211,7 +213,7 @@ class ArrayPoints(PointSource):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Shapes and dtypes of the arrays, with the state of each file or the checksum of each array in memory."""
+        """Shape, dtype and state of each array; the state of an array in memory is its checksum."""
         arrays = [array for array in (self.X, self.y, self.weights) if array is not None]
         return tuple((tuple(array.shape), array.dtype.str, _state(array)) for array in arrays)
 
@@ -236,7 +238,7 @@ class ArrayPoints(PointSource):
         return _part(names, 0, self.X.shape[0]).astype(str)
 
     def column(self, name: str) -> Array:
-        """Read any array by its name, as numbers (with NaN for missing values) or as objects (with None)."""
+        """Read the array with this name; missing values become NaN in a numeric array, and None in other arrays."""
         if self.opened_by_name is None:
             return super().column(name)
         array, n = self.opened_by_name(name), self.X.shape[0]
@@ -250,7 +252,7 @@ class ArrayPoints(PointSource):
 
 
 def _with_missing(values: Array, known: Array) -> Array:
-    """Return the values, with NaN or None for each missing value."""
+    """Replace missing values: with NaN if the values are numbers, and with None otherwise."""
     if known.all():
         return values
     if values.dtype.kind in "iuf":
@@ -261,7 +263,7 @@ def _with_missing(values: Array, known: Array) -> Array:
 
 
 def _state(array: Any) -> tuple[Any, ...]:
-    """Return a value that changes when the contents of an array change; empty if changes cannot be detected."""
+    """Return a tuple that changes when an array's contents change; it is empty if changes cannot be detected."""
     if isinstance(array, StoredArray):
         return (array.name, *array.state)
     return (checksum(array),) if isinstance(array, np.ndarray) else ()
@@ -274,7 +276,7 @@ def _part(array: Any, start: int, stop: int) -> Array:
 def npz_points(path: Path, wanted: Wanted) -> ArrayPoints:
     """Open the points, labels and weights of an ``.npz`` archive.
 
-    Compressed arrays are read into memory once, others from the file block by block.
+    Compressed arrays are loaded into memory. Uncompressed arrays are read from the file block by block.
     """
     check_kind(path, ZIP_MAGIC)
     with damage_named(path), ZipFile(path) as archive:
@@ -282,7 +284,9 @@ def npz_points(path: Path, wanted: Wanted) -> ArrayPoints:
 
     def array(name: str) -> Any:
         if name not in members:
-            raise ValueError(f"{path} has no array {name!r}; it holds {listed(list(members))}.\nPass one of these.")
+            raise ValueError(
+                f"{path} has no array {name!r}; its arrays are {listed(list(members))}.\nPass one of these."
+            )
         return _member(path, members[name])
 
     name, label = choose_arrays(path, list(members), array, wanted)
@@ -295,7 +299,7 @@ def npz_points(path: Path, wanted: Wanted) -> ArrayPoints:
 
 
 def _member(path: Path, info: ZipInfo) -> Any:
-    """Open an array of an archive; it is loaded into memory if it is compressed, and otherwise read when needed."""
+    """Open an array in an ``.npz`` archive; it is loaded into memory if it is compressed, else read when needed."""
     name = f"{path}, array {info.filename[:-4]!r}"
     with ZipFile(path) as archive:
         if info.compress_type != ZIP_STORED:
@@ -303,7 +307,7 @@ def _member(path: Path, info: ZipInfo) -> Any:
                 shape, _, dtype = _npy_header(stream)
                 needed = stream.tell() + dtype.itemsize * math.prod(shape)
                 if needed != info.file_size and not dtype.hasobject:
-                    raise ValueError(f"an array of shape {shape} needs {needed} bytes, but it has {info.file_size}")
+                    raise ValueError(f"an array of shape {shape} needs {needed} bytes; got {info.file_size}")
             _refuse_objects(dtype, name)
             check_unpacked(name, info.file_size, info.compress_size, "Save it uncompressed, with numpy.savez.")
             with damage_named(name), archive.open(info) as stream:

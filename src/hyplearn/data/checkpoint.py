@@ -1,8 +1,8 @@
-"""Checkpoints, which store the results of passes in a file, so that an interrupted fit can continue.
+"""Checkpoints, which store the results of passes in a file, so that an interrupted fit can be resumed.
 
-A fit is a chain of passes, each determined by the results of earlier passes. So the state of a solver need not be
-saved: the solver is run again from its start, gets the results of finished passes from the file, and only reads the
-data of the remaining ones.
+A fit is a sequence of passes over the data, and each pass is determined by the results of earlier passes. The state of
+the solver therefore need not be saved: when a fit is resumed, the solver runs again from its start. It gets the results
+of the finished passes from the file, and reads the data only for the remaining passes.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=type)
 
 MAGIC = b"hyplearn checkpoint 2\n"
-# Functions and classes that appear in pickles of arrays and scalars written by NumPy 1 and 2.
+# Functions and classes that NumPy 1 and 2 use in pickled arrays and scalars. They may be unpickled from a checkpoint.
 NUMPY = {
     ("numpy", "dtype"),
     ("numpy", "ndarray"),
@@ -38,7 +38,7 @@ _REGISTERED: dict[tuple[str, str], type] = {}
 
 
 def checkpointable(cls: C) -> C:
-    """Register a class whose instances may be stored in a checkpoint as results of passes."""
+    """Register a class, so that its instances can be stored in checkpoints as results of passes."""
     _REGISTERED[cls.__module__, cls.__qualname__] = cls
     return cls
 
@@ -58,7 +58,7 @@ class State:
 class CheckpointedPoints(PointSource):
     """Source of points that saves the results of passes to a file, at most once every ``every`` seconds.
 
-    Made by :meth:`~hyplearn.data.points.PointSource.checkpointed`. The file is removed when the fit is finished.
+    Created by :meth:`~hyplearn.data.points.PointSource.checkpointed`. The file is removed when the fit is finished.
     """
 
     def __init__(self, points: PointSource, path: str | os.PathLike[str], every: float) -> None:
@@ -72,8 +72,8 @@ class CheckpointedPoints(PointSource):
         self.state = read_state(self.path) if self.path.exists() else State(self.identity)
         if self.state.identity != self.identity:
             raise ValueError(
-                f"{self.path} was written for other data, or the data have changed: it was written for "
-                f"{self.state.identity}; the data are now {self.identity}.\nRemove the file to start again."
+                f"{self.path} was written for other data, or the data have changed: the checkpoint is for "
+                f"{self.state.identity}, but the data are {self.identity}.\nRemove the file to start again."
             )
         self.turn, self.saved = 0, time.monotonic()
 
@@ -113,7 +113,7 @@ class CheckpointedPoints(PointSource):
     def _passed(
         self, key: str, go_on: Callable[[list[Any], int], Iterator[list[Any]]], result: Callable[[list[Any]], Any]
     ) -> Any:
-        """Return the stored result of the current pass, or else process the remaining blocks with ``go_on``."""
+        """Return the stored result of the current pass; if there is none, process the remaining blocks first."""
         state = self.state
         self.n_passes += 1
         if self.turn < len(state.finished):
@@ -157,7 +157,7 @@ def write_state(state: State, path: Path) -> None:
 
 
 def read_state(path: Path) -> State:
-    """Load the state of a checkpoint; only numbers, arrays and registered classes are unpickled."""
+    """Load the state from a checkpoint; only numbers, arrays and registered classes are unpickled."""
     return _Reader(io.BytesIO(unsealed(path, MAGIC))).load()
 
 
@@ -183,7 +183,7 @@ def digest(value: Any) -> str:
 def _hash_value(value: Any, update: Callable[[bytes], None]) -> None:
     if isinstance(value, np.ndarray):
         update(f"{value.dtype.str}{value.shape}".encode())
-        if value.dtype.hasobject:  # hash the objects: the bytes of such an array are memory addresses
+        if value.dtype.hasobject:  # hash the objects, because the bytes of an object array are addresses
             _hash_value(value.tolist(), update)
         else:
             update(np.ascontiguousarray(value).tobytes())

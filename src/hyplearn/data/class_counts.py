@@ -1,4 +1,4 @@
-"""The first pass over labelled points, which finds class counts, weights and rows outside the ball."""
+"""First pass over labelled points: count the rows of each class, add their weights, and find rows outside the ball."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -17,10 +17,10 @@ from hyplearn.types import Array
 
 @checkpointable
 class Outside(NamedTuple):
-    """Number of rows on or outside the boundary of the ball, and the gap of the farthest row.
+    """Number of rows on or outside the boundary of the ball, and the smallest gap.
 
-    If rows lie outside, ``row`` and ``norm`` are the position and the norm of the farthest one.
-    ``advice`` says how to convert rows of the farthest one's block that are points of another model.
+    If there are such rows, ``row`` and ``norm`` are the position and the norm of the row with the smallest gap. If the
+    rows of its block lie on a hyperboloid, ``advice`` says how to convert them to points of the ball.
     """
 
     n_outside: int
@@ -36,9 +36,9 @@ class Outside(NamedTuple):
 
 @checkpointable
 class ClassCounts(NamedTuple):
-    """Row count, total weight, smallest positive and largest weight of each class, and the rows outside the ball.
+    """Row count, total weight, smallest positive weight and largest weight of each class, and rows outside the ball.
 
-    ``gaps`` contains the gaps of each block if the points are in memory, and is empty otherwise.
+    ``gaps`` contains the array of gaps of each block if the points are in memory, and is empty otherwise.
     """
 
     classes: Array
@@ -56,7 +56,7 @@ class ClassCounts(NamedTuple):
 
 
 def count_classes(points: PointSource, c: float, threads: int) -> ClassCounts:
-    """Count the rows of every class and the rows outside the ball; raise if coordinates are NaN."""
+    """Count the rows of every class and the rows outside the ball; raise if a coordinate is not finite."""
     return points.fold(_count, _merge, points.name, points.n_features, c, points.in_memory, threads=threads)
 
 
@@ -77,7 +77,7 @@ def _count(block: Block, name: str, n_features: int, c: float, keep_gaps: bool) 
 
 
 def find_outside(block: Block, gaps: Array, name: str, c: float) -> Outside:
-    """Find the rows of a block that are not inside the ball, given their gaps; raise if coordinates are not finite."""
+    """Summarise the rows of a block that are not inside the ball; raise if a coordinate is not finite."""
     least = float(np.min(gaps, initial=1.0))
     if least > 0:
         return Outside(0, least, 0, 0.0)
@@ -86,7 +86,7 @@ def find_outside(block: Block, gaps: Array, name: str, c: float) -> Outside:
         row, column = bad[0]
         raise ValueError(
             f"{name} holds NaN or infinite coordinates; the first is row {block.start + row} with {X[row, column]}.\n"
-            "Remove those rows or impute them."
+            "Remove these rows, or impute the values."
         )
     far = int(np.argmin(gaps))
     norm = float(norms(X[far : far + 1].astype(np.float64))[0])

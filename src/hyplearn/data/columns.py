@@ -10,14 +10,15 @@ import numpy as np
 from hyplearn.data.points import Block, PointSource, regrouped
 from hyplearn.types import Array
 
+# Conventional names of the array of points and of the array of labels.
 POINTS_NAMES = ("X", "x", "points", "embedding", "embeddings", "data", "X_train", "x_train")
 LABEL_NAMES = ("y", "label", "labels", "target")
-# Conventional names of label columns. "y" is not one of them: next to a column "x" it is a coordinate.
+# Conventional names of label columns. "y" is not one of them, because a table may have coordinates "x" and "y".
 LABEL_COLUMNS = ("label", "labels", "target", "class")
-# Conventional name of the column of row names, and of the array of row names. These are used as labels only if they are
-# passed as label=.
+# Conventional names of the column and of the array that contain row names. Row names are used as labels only if this
+# name is passed as label=.
 NAME_COLUMN, NAMES_ARRAY = "name", "names"
-# Number of leading rows that are read to find out which columns contain strings, and which contain class names.
+# Number of rows at the start of a table that are read to find the columns of strings and the column of class names.
 HEAD_ROWS = 10_000
 
 Names: TypeAlias = str | Sequence[str] | None
@@ -28,13 +29,13 @@ class Wanted(NamedTuple):
 
     # Names of the coordinate columns, or the name of the array of points.
     points: Names = None
-    # Names of the columns or arrays that contain the labels and the weights.
+    # Name of the column or array of labels, and name of the column or array of weights.
     label: Any = None
     weight: Any = None
     # AnnData only: key of the embedding in obsm.
     basis: str | None = None
-    # Tables only: columns that the model was fitted on. They are read if points is None and the table has column
-    # names.
+    # Tables only: names of the columns that the model was fitted on. They are used as coordinates if points is None
+    # and the table has column names.
     fitted: Sequence[str] | None = None
     # Whether to look for labels by convention if label is None.
     labelled: bool = True
@@ -77,10 +78,10 @@ class TablePoints(PointSource):
 
     @abstractmethod
     def strings(self, column: str, most: int | None = None) -> list[str]:
-        """Read one column as strings, or its first ``most`` values."""
+        """Read one column as strings; if ``most`` is given, read only its first ``most`` values."""
 
     def column(self, name: str) -> Array:
-        """Read any column by its name, as an array of numbers (with NaN for missing values) or objects (with None)."""
+        """Read the column with this name; missing values become NaN in a numeric column, and None in other columns."""
         names = self.columns.names
         if names.count(name) != 1:
             there = "no column" if name not in names else "more than one column"
@@ -89,7 +90,7 @@ class TablePoints(PointSource):
 
     @abstractmethod
     def values(self, column: str) -> Array:
-        """Read one column of the table; see :meth:`column`."""
+        """Read one column of the table, in the form that :meth:`column` describes."""
 
     def row_names(self) -> Array | None:
         """Read the column "name", if it contains strings and has no other role."""
@@ -101,7 +102,7 @@ def choose_columns(
 ) -> Columns:
     """Assign a role to each column of a table; ``texts`` contains the columns that are not numeric.
 
-    ``named`` says whether the file itself names its columns.
+    ``named`` is False if the file has no column names.
     """
     points = [wanted.points] if isinstance(wanted.points, str) else list(wanted.points or ())
     if not points and wanted.fitted is not None and named:
@@ -150,7 +151,7 @@ def choose_arrays(
 ) -> tuple[str, str | None]:
     """Return the names of the array of points and of the array of labels (None if there are no labels).
 
-    ``array`` returns an array, which has a shape and a dtype, by its name.
+    ``array`` is a function that returns the array with a given name.
     """
     if wanted.points is None:
         found = [name for name in POINTS_NAMES if name in names] or [
@@ -184,6 +185,6 @@ def the_only(names: Sequence[str], kind: str, role: str, path: Path, present: Se
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
-    """Format the first few names for a message."""
+    """Format the first ``most`` names, separated by commas, for a message."""
     more = "" if len(names) <= most else f" and {len(names) - most} more"
     return ", ".join(repr(name) for name in names[:most]) + more

@@ -1,7 +1,7 @@
 """Dask support: a source whose points stay on the workers of a cluster, and lazy predictions.
 
-A fit is a handful of passes. In a pass every worker gets w (or another argument) and sends one part, merged from all of
-its chunks. In bytes, for d features, K classes and s rows near the margin:
+A fit consists of a few passes. In each pass, every worker receives w (or another argument) and sends one part, which is
+merged from all of its chunks. For d features, K classes and s rows near the margin, the sizes of these parts are:
 
 ==============  =================================================
 pass            bytes from each worker
@@ -12,16 +12,22 @@ class means     0.5 kB + 8 K (d² + d)
 softmax         0.5 kB + 8 (K (d + 2))² up to 300 weights; 8 d² + 8 K d beyond
 ==============  =================================================
 
-and about 1 kB + 8 K d to each; s is at most 2²⁴ / (d + 16), unless more rows are needed to make progress. Some rows are
-sent once per fit: one in 16, at most 8 million elements, from which a solver starts; for each binary problem with the
-reference "boundary" the rows of its convex fit, 2 million elements or 200 rows per dimension; positions and dual
-variables of the support vectors, 16 bytes each, and the support vectors themselves, unless there are more than 2
-million of them; at most 4 million elements for probabilities; 20,000 rows for the means; up to 10,000 rows for the
-reference point.
-``benchmarks/bench_dask.py`` measures these.
+Every worker receives about 1 kB + 8 K d bytes per pass. The number s is at most 2²⁴ / (d + 16), unless more rows are
+needed to make progress. In addition, the workers send the following once per fit:
 
-Chunks should fit into the memory of their workers. A worker that is lost costs the time to compute its chunks again;
-if they cannot be recomputed, the fit fails. It also fails after a minute without any worker.
+- one row in 16, with at most 8 million elements in total, from which a solver starts;
+- for each binary problem with the reference "boundary", the rows of its convex fit: 2 million elements, or 200 rows per
+  dimension if that is more;
+- the positions and dual variables of the support vectors, 16 bytes per vector, and the support vectors themselves if
+  there are at most 2 million of them;
+- at most 4 million elements for probabilities;
+- 20,000 rows for the means;
+- at most 10,000 rows for the reference point.
+
+These amounts are measured by ``benchmarks/bench_dask.py``.
+
+Chunks should fit into the memory of their workers. If a worker is lost, its chunks are computed again; if they cannot
+be recomputed, the fit fails. A fit also fails if the cluster has no workers for a minute.
 """
 
 import copy
@@ -47,8 +53,8 @@ from hyplearn.types import Array
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # Size in bytes above which the arguments of a pass are sent only once, in a separate task whose result all workers use.
 LARGE = 2**20
-# Dask configuration that turns off warnings about large graphs: arguments below this size are deliberately sent with
-# every task.
+# Dask configuration that turns off warnings about large graphs, because arguments of up to LARGE bytes are deliberately
+# sent with every task.
 NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "10 GiB"}
 # Fitted attributes that may be as large as the data and are not needed for predictions.
 UNUSED = ("support_", "support_vectors_", "dual_coef_")
@@ -59,10 +65,11 @@ Chunk: TypeAlias = tuple[Array, Array | None, Array | None]
 class DaskPoints(PointSource):
     """Source of points, labels and weights in Dask collections; the chunks stay on their workers.
 
-    A pass is one task per worker: the task processes the chunks of its worker, merges the results, and sends them to
-    the client, which merges the results of all workers in the order of rows. The assignment of chunks to workers is
-    fixed at the start, and with it the order of all sums. Without a client, the cluster that was started last is used.
-    The cluster is checked every ``check_seconds``; a fit without a worker for ``patience`` seconds ends with an error.
+    In a pass, each worker runs one task, which processes the chunks of this worker, merges the results, and sends them
+    to the client. The client merges the results of all workers in the order of rows. Chunks are assigned to workers at
+    the start, so that all passes add numbers in the same order. If no client is passed, the client that was started
+    last is used. The cluster is checked every ``check_seconds``; a fit fails if there is no worker for ``patience``
+    seconds.
     """
 
     stays = True
@@ -94,7 +101,7 @@ class DaskPoints(PointSource):
         self._groups = self._group_by_worker()
 
     def _group_by_worker(self) -> list[tuple[str, list[int]]]:
-        """Return the workers, in the order of their first chunks, with the indices of their chunks."""
+        """Return the address of each worker and the indices of its chunks, in the order of the first chunks."""
         holders = self.client.who_has(self._chunks)
         groups: dict[str, list[int]] = {}
         for i, one in enumerate(self._chunks):
@@ -164,7 +171,7 @@ class DaskPoints(PointSource):
 def _lift_restrictions(dask_scheduler: Any) -> None:
     """Allow tasks that were assigned to a lost worker to run on any worker.
 
-    The scheduler forgets that they may run elsewhere if all workers were gone for a moment (distributed 2026.3).
+    If all workers were gone for a moment, the scheduler forgets that tasks may run elsewhere (distributed 2026.3).
     """
     stuck = [task for task in dask_scheduler.unrunnable if task.loose_restrictions]
     for task in stuck:
@@ -220,18 +227,18 @@ def _check_points(X: Any) -> None:
     if not types or any(kind not in FLOATS for kind in types):
         named = ", ".join(sorted({str(kind) for kind in types}))
         raise TypeError(
-            f"X must hold float32 or float64; got {named or 'no column'}.\nConvert it with X.astype(float)."
+            f"X must have dtype float32 or float64; got {named or 'no columns'}.\nConvert it with X.astype(float)."
         )
 
 
 def _align_chunks(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
-    """Return the points, labels and weights of every chunk, delayed; arrays of known size get the chunks of X."""
+    """Return the delayed points, labels and weights of every chunk; arrays of known size are rechunked like X."""
     columns = [_parts(X.rechunk({1: -1}) if isinstance(X, da.Array) else X)]
     for name, column in (("y", y), ("sample_weight", sample_weight)):
         columns.append([None] * len(columns[0]) if column is None else _parts(_cut_like(X, column, name)))
         if len(columns[-1]) != len(columns[0]):
             raise ValueError(
-                f"X has {len(columns[0])} chunks, {name} has {len(columns[-1])}, and their sizes are not known.\n"
+                f"X has {len(columns[0])} chunks, but {name} has {len(columns[-1])}, and the chunk sizes are unknown.\n"
                 "Chunk both in the same way, or call compute_chunk_sizes() on both."
             )
     return list(zip(*columns, strict=True))
@@ -241,14 +248,14 @@ def _cut_like(X: Any, column: Any, name: str) -> Any:
     one_column = isinstance(column, dd.Series) or (isinstance(column, da.Array) and column.ndim == 1)
     if not one_column:
         raise TypeError(
-            f"{name} must be a Dask array of shape (n,) or a Dask series, as X is a Dask collection; got "
+            f"{name} must be a Dask array of shape (n,) or a Dask series, because X is a Dask collection; got "
             f"{_described(column)}.\nMake one with dask.array.from_array(y, chunks=X.chunks[0])."
         )
     are_arrays = isinstance(X, da.Array) and isinstance(column, da.Array)
     if not are_arrays or np.isnan(X.shape[0]) or np.isnan(column.shape[0]):
         return column
     if X.shape[0] != column.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows, {name} has {column.shape[0]}.\nPass one value per row of X.")
+        raise ValueError(f"X has {X.shape[0]} rows, but {name} has {column.shape[0]}.\nPass one value per row of X.")
     return column.rechunk((X.chunks[0],))
 
 
@@ -262,9 +269,10 @@ def _parts(collection: Any) -> list[Any]:
 
 
 def _place_chunks(client: Client, parts: Sequence[Sequence[Any]], collections: Sequence[Any]) -> list[Any]:
-    """Return futures of the chunks; persisted chunks stay on their workers, and all others are distributed evenly.
+    """Compute the chunks and return their futures; chunks that are not persisted are distributed evenly.
 
-    With runs the place of a chunk, and so the last bits of a sum, depend on the number of workers alone.
+    Each worker gets a run of consecutive chunks. So the worker of a chunk, and hence the rounding of sums, depends only
+    on the number of workers.
     """
     made = [dask.delayed(_as_chunk, pure=False)(*row) for row in parts]
     workers = sorted(client.nthreads())
@@ -283,7 +291,7 @@ def _place_chunks(client: Client, parts: Sequence[Sequence[Any]], collections: S
 
 
 def _as_chunk(X: Any, y: Any, weights: Any) -> Chunk:
-    """Convert one chunk of the collections to contiguous arrays, which are copied only if needed."""
+    """Convert the points, labels and weights of one chunk to contiguous arrays; copy them only if needed."""
     points = np.ascontiguousarray(X)
     labels = None if y is None else _labels(y)
     weights = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
@@ -299,7 +307,9 @@ def _as_chunk(X: Any, y: Any, weights: Any) -> Chunk:
 def _labels(y: Any) -> Array:
     """Convert labels to a NumPy array, and pandas strings to Python strings; raise if labels are missing."""
     if hasattr(y, "isna") and y.isna().any():
-        raise ValueError(f"{int(y.isna().sum())} labels of a chunk are missing.\nRemove these rows before the fit.")
+        raise ValueError(
+            f"A chunk has {int(y.isna().sum())} missing labels.\nRemove the rows without labels before the fit."
+        )
     labels = np.asarray(y)
     if labels.dtype == object and len(labels) and all(isinstance(label, str) for label in labels):
         return labels.astype(str)
@@ -307,10 +317,10 @@ def _labels(y: Any) -> Array:
 
 
 def lazy_result(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
-    """Apply a method of a fitted estimator to every chunk lazily; the result for a data frame keeps its index.
+    """Apply a method of a fitted estimator lazily to every chunk of X; if X is a data frame, its index is kept.
 
-    ``columns`` names the columns of the result; None means one value per row. The estimator that travels to the workers
-    is a copy without dual variables.
+    ``columns`` names the columns of the result; None means one value per row. The workers receive a copy of the
+    estimator without support vectors and dual variables.
     """
     local = copy.copy(estimator)
     for name in UNUSED:

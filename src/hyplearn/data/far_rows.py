@@ -1,15 +1,16 @@
 r"""Far rows: outliers that lie far away from the other rows of their class, and are left out of a fit.
 
-One row at the rim is as far from all others as 37 units of hyperbolic distance allow; a mean, a hull or a loss that
-counts it in full follows it. So a row is *far* if its distance to the robust centre of its class exceeds
+A single row at the rim can be as much as 37 units of hyperbolic distance away from all others, and would dominate a
+mean, a convex hull or a loss. A row is therefore called *far* if its distance to the robust centre of its class exceeds
 
 .. math:: Q_3 + 3\, (Q_3 - Q_1) + 4
 
-in units of 1/√c, with the quartiles of that distance within the class (Tukey's outer fence, plus 4). The centre of a
-class is the minimum of :math:`\sum w \log \cosh \rho`, where the mean of the Klein coordinates seen from it vanishes;
-the influence of a row is bounded by its weight. At most 2 % of the total weight may be far: if more lies beyond these
-distances, it is part of the data, and all distances are increased. The rule is invariant under isometries, treats
-weights as copies, and does not depend on the order of rows.
+in units of 1/√c, where :math:`Q_1` and :math:`Q_3` are the quartiles of this distance within the class (Tukey's outer
+fence, plus 4). The centre of a class minimises :math:`\sum w \log \cosh \rho`. There the weighted mean of the Klein
+coordinates relative to the centre vanishes, so that the influence of a row is bounded by its weight. Far rows have at
+most 2 % of the total weight: if more rows exceed these distances, they are regarded as part of the data, and all
+distances are increased. The rule is invariant under isometries, treats weights as numbers of copies, and does not
+depend on the order of rows.
 """
 
 from collections.abc import Sequence
@@ -30,11 +31,11 @@ MOST = 0.02
 # Size of the subsample from which the fences are estimated: SAMPLE rows, or SAMPLE_PER_CLASS rows per class if
 # that is more.
 SAMPLE, SAMPLE_PER_CLASS = 2**11, 128
-# Newton's method for the centres: maximum number of steps, longest step, and the step length at which it stops. For
-# fences FENCE_STEP is enough: in few dimensions the error is about its square.
+# Newton's method for the centres takes at most STEPS steps, none longer than LONGEST, and stops if a step is shorter
+# than SHORTEST. To estimate fences, it stops at FENCE_STEP: in few dimensions the error is about FENCE_STEP squared.
 STEPS, LONGEST, SHORTEST, FENCE_STEP = 50, 2.0, 1e-7, 1e-3
-# Largest dimension in which Newton steps are taken. Above it, the Hessian is bounded by the identity (majorisation),
-# which avoids solving a linear system.
+# Largest dimension in which Newton steps are taken. In higher dimensions the Hessian is replaced with its upper bound,
+# the identity (majorisation), so that no linear system needs to be solved.
 FEW_DIMENSIONS = 16
 # Maximum number of far rows that are listed in a warning.
 NAMED = 5
@@ -91,7 +92,7 @@ def leave_out_far_rows(data: TrainingData, classes: Array) -> tuple[TrainingData
     message = (
         f"{len(far.rows)} of {data.n_rows} rows {'lies' if one else 'lie'} far beyond the others of "
         f"{'its class' if one else 'their classes'} and {'is' if one else 'are'} left out of the fit: "
-        f"{far.named(classes)}.\nCheck the embedding, or pass trim=False to count them in full."
+        f"{far.named(classes)}.\nCheck the embedding, or pass trim=False to keep such rows."
     )
     totals = data.totals - np.bincount(far.codes, far.weights, data.n_classes)
     spans = Costs(data.weights.lowest, data.weights.highest, float(totals.sum()))
@@ -123,12 +124,13 @@ def find_fences(block: LabelledBlock, n_classes: int, c: float) -> Fences:
 def robust_centres(
     X: Array, codes: Array, gaps: Array, weights: Array, n_classes: int, c: float, *, shortest: float = SHORTEST
 ) -> Array:
-    r"""Robust centre of each class: the point that minimises :math:`\sum w \log \cosh \rho` over the rows of the class.
+    r"""Return the robust centre of each class, which minimises :math:`\sum w \log \cosh \rho` over the class.
 
-    The gradient is the sum of the Klein coordinates seen from the centre, the Hessian the sum of the identity less
-    their squares, which is at most the identity. Steps are taken until none is longer than ``shortest``.
+    Up to its sign, the gradient is the weighted sum of the Klein coordinates k of the rows relative to the centre. The
+    Hessian is the weighted sum of I - k kᵀ, which is at most the identity if the weights sum to 1. Steps are taken
+    until no step is longer than ``shortest``.
     """
-    # Rows of a class are consecutive, so that their sums are matrix products.
+    # Sort the rows by class, so that the sums over each class are matrix products.
     order = np.argsort(codes, kind="stable")
     X, codes, gaps, weights = X[order].astype(np.float64, copy=False), codes[order], gaps[order], weights[order]
     shares = weights / np.bincount(codes, weights, n_classes)[codes]
@@ -152,21 +154,21 @@ def robust_centres(
 
 
 def distances_to_centre(block: LabelledBlock, c: float) -> Array:
-    """Distance of each row to the robust centre of all rows, in units of 1/√c."""
+    """Return the distance of each row to the robust centre of all rows, in units of 1/√c."""
     one = np.zeros(len(block.X), dtype=np.int64)
     centres = robust_centres(block.X, one, block.gaps, block.row_weights, 1, c)
     return distances_to_own(block.X, one, block.gaps, centres, c)
 
 
 def distances_to_own(X: Array, codes: Array, gaps: Array, centres: Array, c: float) -> Array:
-    """Distance of each row to the centre of its class, in units of 1/√c."""
+    """Return the distance of each row to the centre of its class, in units of 1/√c."""
     own = centres[codes]
     squares = np.sum((X - own) ** 2, axis=1)
     return 2 * np.arcsinh(np.sqrt(c * squares / gaps / (1 - c * np.sum(own**2, axis=1))))
 
 
 def _klein_rows(X: Array, codes: Array, gaps: Array, M: Array, c: float) -> Array:
-    """Klein coordinates √c z / cosh ρ of the rows relative to the centres of their classes."""
+    """Return the Klein coordinates √c z / cosh ρ of each row relative to the centre of its class."""
     own = M[codes]
     s = X - own
     bend = c * np.sum(s**2, axis=1) / (1 - c * np.sum(own**2, axis=1))
@@ -174,7 +176,7 @@ def _klein_rows(X: Array, codes: Array, gaps: Array, M: Array, c: float) -> Arra
 
 
 def _moved(M: Array, step: Array, c: float) -> Array:
-    """Move the points M by steps that are given in frame coordinates, in units of 1/√c."""
+    """Move each point of M along a geodesic, by a step that gives the direction and the length in units of 1/√c."""
     lengths = np.linalg.norm(step, axis=1, keepdims=True)
     t = np.tanh(lengths / 2) / np.where(lengths > 0, lengths, 1.0) * step / np.sqrt(c)
     dot, mm, tt = c * np.sum(M * t, axis=1), c * np.sum(M**2, axis=1), c * np.sum(t**2, axis=1)
@@ -183,12 +185,12 @@ def _moved(M: Array, step: Array, c: float) -> Array:
 
 
 def _quantiles(values: Array, weights: Array, shares: Sequence[float]) -> list[float]:
-    """Weighted quantiles of sorted values, for the given shares of the total weight."""
+    """Return weighted quantiles of sorted values, for the given shares of the total weight."""
     sums = np.cumsum(weights)
     return [float(values[min(len(values) - 1, np.searchsorted(sums, share * sums[-1]))]) for share in shares]
 
 
 def _far_rows(block: LabelledBlock, fences: Fences, c: float) -> tuple[Array, Array, Array]:
-    """Positions in the source, codes and weights of the far rows of a block."""
+    """Return the positions in the source, the class codes and the weights of the far rows of a block."""
     far = np.flatnonzero(fences.far(block, c) & block.present)
     return block.start + far, block.codes[far].astype(np.int64), block.row_weights[far]

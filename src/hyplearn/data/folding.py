@@ -29,22 +29,23 @@ PIECE = 2**23
 def in_any_order(merge: M) -> M:
     """Mark a function as a merge whose result does not depend on the order of its parts, up to rounding.
 
-    Sums are such merges, concatenations are not. Interleaved blocks on several machines are then merged on the spot.
+    Sums can be merged in any order, concatenations cannot. Each machine merges all of its blocks with such a function,
+    even if they are not consecutive.
     """
     _IN_ANY_ORDER.add(merge)
     return merge
 
 
 def needs_order(merge: Merge) -> bool:
-    """Whether parts must be merged in the order of their blocks."""
+    """Return whether parts must be merged in the order of their blocks."""
     return merge not in _IN_ANY_ORDER
 
 
 class Folding:
-    """Accumulator of the parts of a pass; it merges ``PENDING`` parts at a time that cover the same number of blocks.
+    """Accumulator for the parts of a pass, which are merged in groups of ``PENDING`` parts of equal size.
 
-    This way few parts are kept, and each part is copied only O(log(number of blocks)) times. The order of merges
-    depends only on the number of blocks, so that an interrupted pass can be resumed.
+    Only few parts are kept, and each part is copied only O(log(number of blocks)) times. The order of merges depends
+    only on the number of blocks, so that an interrupted pass can be resumed.
     """
 
     def __init__(self, merge: Merge, pending: Iterable[Any] = (), n_blocks: int = 0) -> None:
@@ -140,7 +141,7 @@ def threads_of(n_jobs: int | None) -> int:
 
 
 def _openmp_threads() -> int:
-    """Return the first number in OMP_NUM_THREADS; if OpenMP would ignore the value, 2**31, which is no limit."""
+    """Return the first number in OMP_NUM_THREADS, or 2**31 (no limit) if OpenMP would ignore the value."""
     outermost = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(outermost) if outermost.isdecimal() and int(outermost) > 0 else 2**31
 

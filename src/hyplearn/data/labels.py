@@ -1,7 +1,7 @@
-"""Labels and classes; labels in object arrays are compared with Python's ``==``.
+"""Functions for labels and classes, in which labels of object arrays are compared with Python's ``==``.
 
-NumPy compares strings without their trailing NULs and turns members of string enumerations into other strings, so
-``y == label`` is used for numbers alone.
+NumPy's ``==`` is not used for them, because NumPy ignores trailing NULs when it compares strings, and converts members
+of string enumerations to other strings.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ FEW_VALUES = 2**16
 
 
 def as_labels(y: Any) -> Any:
-    """Convert a list with strings to an array, of dtype object if NumPy would change a label; other input is kept."""
+    """Convert a list that contains strings to an array that preserves every label; return other input unchanged."""
     if isinstance(y, (list, tuple)) and any(isinstance(label, (str, bytes)) for label in y):
         array = np.asarray(y)
         y = array if array.tolist() == list(y) else as_objects(y)
@@ -57,12 +57,12 @@ def check_present(labels: Sequence[Any], start: int = 0) -> None:
         are = "is" if len(missing) == 1 else "are"
         raise ValueError(
             f"{len(missing)} of {len(labels)} labels {are} missing; the first is in row {start + missing[0]}: "
-            f"{labels[missing[0]]!r}.\nLeave these rows out, or give them a name such as 'other'."
+            f"{labels[missing[0]]!r}.\nRemove these rows, or give them a label such as 'other'."
         )
 
 
 def _is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN or pandas.NA (which raises an error when it is compared)."""
+    """Return whether a label is None, NaN or pandas.NA (which raises an error when it is compared)."""
     if label is None or isinstance(label, str):
         return label is None
     try:
@@ -74,8 +74,8 @@ def _is_missing(label: Any) -> bool:
 def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
     """Return the sorted distinct labels and the code of each row; ``start`` is the position of the first row.
 
-    Integers of a small range and two floats are found without sorting. Objects are distinguished by Python's own
-    equality: NumPy's string comparison ignores trailing NULs.
+    Integers with a small range, and floats with two distinct values, are not sorted. Objects are compared with Python's
+    ``==``, because NumPy ignores trailing NULs when it compares strings.
     """
     if y.dtype.kind in "iu" and len(y) and (high := int(y.max())) - (low := int(y.min())) < FEW_VALUES:
         offsets = y.astype(np.int64) - low if high < 2**63 else (y - y.min()).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Parser for trees in the Newick format."""
+"""Parse trees that are written in the Newick format."""
 
 import math
 import re
@@ -27,7 +27,7 @@ _PLACES = {"start": "at the beginning of a tree", "name": "after a name", "lengt
 
 
 class NewickTree(NamedTuple):
-    """Tree whose nodes are in preorder, as lists of names ("" for unnamed nodes), parents and branch lengths."""
+    """Tree with nodes in preorder: their names ("" if unnamed), the indices of their parents, and branch lengths."""
 
     names: list[str]
     parents: list[int]

@@ -33,55 +33,57 @@ def open_points(
 ) -> PointSource:
     """Open labelled points that need not fit into memory, for ``fit``, ``partial_fit`` and ``predict_to_file``.
 
-    Files are never mapped and never unpickled. A file that is damaged, or that changes while it is read, is an error
-    that names it.
+    Files are never memory-mapped, and no objects are unpickled. If a file is damaged, or changes while it is read, an
+    error with its name is raised.
 
     Parameters
     ----------
     source : path, array on disk, or iterable
         ``.parquet``, a folder of such files, or a pattern such as ``"cells/*.parquet"``
-            Columns by name; all files must have the same. Page checksums are compared where there are any. Needs
-            pyarrow.
+            The columns of a table. All files must have the same columns. Page checksums are verified if the files
+            contain them. Requires pyarrow.
         ``.csv``, ``.tsv``
-            Columns by name; UTF-8 text with or without a line of names. Without one, columns are called "0", "1", ...
-            Labels become integers, or else floats, if all of them are written so. The file is parsed in every pass.
+            The columns of a table in UTF-8 text. Without a header line, the columns are called "0", "1", ... Labels are
+            read as integers or floats if all of them are written in this way, and otherwise as strings. The file is
+            parsed again in every pass.
         ``.npy``
             The points; `label` and `weight` are arrays, or paths of ``.npy`` files.
         ``.npz``
-            Arrays by name. Those that are compressed are read into memory once, the others block by block.
+            Named arrays. Compressed arrays are loaded into memory; uncompressed arrays are read block by block.
         ``.h5``, ``.hdf5``, ``.h5ad``, ``.zarr``
-            Arrays by name. AnnData: `basis` is the embedding, `label` and `weight` are columns of the observations.
-            Needs h5py or zarr.
+            Named arrays, or an AnnData object: `basis` is the key of the embedding, and `label` and `weight` are
+            columns of the observations (``obs``). Requires h5py or zarr.
         ``numpy.memmap``, ``h5py.Dataset``, ``zarr.Array``
-            The points; `label` and `weight` are arrays of any kind. A map is read through its file.
+            The points; `label` and `weight` are arrays of any kind. For a memory map, the file is read instead.
         Dask array or data frame
             The points, which stay on the workers of the current cluster; `label` and `weight` are Dask collections.
-            Needs dask.
+            Requires dask.
         iterable of ``(X, y)`` or ``(X, y, weights)``
-            A list, or an object whose ``__iter__`` starts at the first block. Each block must fit into memory.
+            A list, or an object whose ``__iter__`` always starts at the first block. Each block must fit into memory.
     points : str or sequence of str, optional
-        Columns of the coordinates, by default all columns of numbers except the label; or the array of points, by
-        default the one called X, x, points, embedding, embeddings, data, X_train or x_train, else the only
-        two-dimensional array of floats. AnnData: as `basis`.
+        In a table, the names of the coordinate columns; by default all numeric columns except the label. In a file of
+        named arrays, the name of the array of points; by default X, x, points, embedding, embeddings, data, X_train or
+        x_train, or else the only two-dimensional array of floats. For AnnData, the same as `basis`.
     label : str or array-like, optional
-        Column of the labels, by default the one called label, labels, target or class, else the only one without
-        numbers that is not called name (AnnData: no other). Array of the labels, by default y for X, y_train for
-        X_train, and so on, else label, labels or target.
+        In a table, the name of the label column; by default label, labels, target or class, or else (except for
+        AnnData) the only non-numeric column that is not called name. In a file of named arrays, the name of the array
+        of labels; by default y for X, y_train for X_train, and so on, or else y, label, labels or target.
     weight : str or array-like, optional
-        Column or array of weights.
+        Name of the column or array of sample weights, or the weights themselves. By default all weights are 1.
     basis : str, optional
-        AnnData only: the embedding in ``obsm``, with or without its ``"X_"``; by default X_poincare, else the only one.
+        AnnData only: the key of the embedding in ``obsm``, with or without the prefix ``"X_"``; by default X_poincare,
+        or else the only key.
     block_rows : int, optional
-        Rows that are read and processed at once, by default 2²⁰ divided by the number of coordinates. Blocks of an
-        iterable keep their size.
+        Number of rows that are read and processed at once; by default 2²⁰ divided by the number of coordinates. The
+        blocks of an iterable keep their size.
     memory : int, optional
-        Bytes up to which the points are read into memory once, 2²⁷ by default; larger sources are read again in every
-        pass.
+        Maximum size in bytes of points that are loaded into memory; by default 2²⁷. Larger sources are read again in
+        every pass.
 
     Returns
     -------
     PointSource
-        A source that can be read repeatedly; only a few blocks of it are in memory at a time.
+        Source of points that can be read repeatedly. Only a few of its blocks are in memory at a time.
 
     Examples
     --------
@@ -106,7 +108,9 @@ def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
         return _dask_points(X, y, sample_weight)
     if isinstance(X, PointSource):
         if y is not None or sample_weight is not None:
-            raise ValueError(f"{X.name} already has labels and weights.\nPass neither y nor sample_weight.")
+            raise ValueError(
+                f"{X.name} already has labels and weights; got y or sample_weight in addition.\nLeave them out."
+            )
         return X
     if isinstance(X, (str, os.PathLike)) or (y is not None and _is_on_disk(X)):
         return opened(X, None, y, sample_weight, None)
@@ -116,7 +120,7 @@ def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
 
 
 def is_dask(collection: Any) -> bool:
-    """Whether an object is a Dask collection, without importing Dask."""
+    """Return whether an object is a Dask collection, without importing Dask."""
     return type(collection).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
@@ -141,8 +145,8 @@ def opened(
 ) -> PointSource:
     """Open a source like :func:`open_points`, with the default block size and memory budget.
 
-    ``columns`` are those that a model was fitted on: read from a table that names its columns if `points` is None.
-    ``labelled`` says whether labels are looked for if `label` is None.
+    ``columns`` are the names of the columns that a model was fitted on. They are the coordinates if `points` is None
+    and the source is a table with column names. ``labelled`` says whether to look for labels if `label` is None.
     """
     if isinstance(source, (str, os.PathLike)):
         wanted = Wanted(points, label, weight, basis, fitted=columns, labelled=labelled)
@@ -207,19 +211,19 @@ def _parquet_paths(path: Path) -> list[Path]:
     for file in found:
         if file.suffix.lower() not in PARQUET_SUFFIXES:
             raise ValueError(
-                f"{file} has the suffix {file.suffix!r}; supported are {', '.join(SUFFIXES)}.\n"
-                "Convert it, or rename it."
+                f"{file} has the suffix {file.suffix!r}; supported suffixes are {', '.join(SUFFIXES)}.\n"
+                "Convert the file, or rename it."
             )
     return found
 
 
 def _is_on_disk(array: Any) -> bool:
-    """Whether an array is stored on disk, so that rows are read only when they are accessed."""
+    """Return whether an array is stored on disk, so that rows are read only when they are accessed."""
     return _is_mapped(array) or isinstance(array, StoredArray) or _library(array) in ("h5py", "zarr")
 
 
 def _is_mapped(array: Any) -> bool:
-    """Whether an array is a memory map of a file; False for copies and copy-on-write maps."""
+    """Return whether an array is a memory map of a file; False for copies and copy-on-write maps."""
     return isinstance(array, np.memmap) and array.filename is not None and array.mode != "c" and array.ndim > 0
 
 
@@ -247,7 +251,7 @@ def _array(array: Any) -> Any:
 
 
 def _gives_blocks(X: Any) -> bool:
-    """Whether X is an iterable of blocks rather than a table of numbers."""
+    """Return whether X is an iterable of blocks rather than a table of numbers."""
     if isinstance(X, (list, tuple)):
         return len(X) > 0 and isinstance(X[0], tuple) and len(X[0]) in (2, 3) and np.ndim(X[0][0]) == 2
     return isinstance(X, Iterable) and not isinstance(X, (bytes, dict)) and not hasattr(X, "shape")
@@ -274,8 +278,8 @@ def _check_names(path: Path, wanted: Wanted) -> None:
 class BlockPoints(PointSource):
     """Source of points in an iterable of blocks ``X``, ``(X, y)`` or ``(X, y, weights)``, whose sizes are kept.
 
-    The iterable must give the same rows in every pass. Blocks are copied: the next one is read while one is processed,
-    and may overwrite its memory.
+    The iterable must yield the same rows in every pass. Each block is copied, because the iterable may reuse its memory
+    for the next block, which is read while this block is processed.
     """
 
     def __init__(self, source: Any, name: str = "the source of blocks") -> None:
@@ -333,7 +337,7 @@ class BlockPoints(PointSource):
         if not 1 <= len(arrays) <= 3 or arrays[0].ndim != 2 or arrays[0].dtype.kind not in "fiu":
             raise ValueError(
                 f"{self.name} must yield blocks (X, y) or (X, y, weights) with numeric rows X; got {given!r:.80}.\n"
-                "Pass tuples of arrays of the same length."
+                "Yield tuples of arrays of the same length."
             )
         return arrays[0].astype(point_type(arrays[0].dtype), copy=False), *arrays[1:]
 
@@ -348,12 +352,12 @@ class BlockPoints(PointSource):
 
 
 def _is_listed(given: Any) -> bool:
-    """Whether an object is a list [points, labels], as yielded by data loaders, rather than a table of numbers."""
+    """Return whether an object is a list [points, labels], as yielded by data loaders, and not a table of numbers."""
     return isinstance(given, list) and len(given) in (2, 3) and np.ndim(given[0]) == 2
 
 
 def _kind(parts: tuple[Any, ...]) -> str:
-    """Return the kind of the labels, which must not vary: NumPy would silently convert numbers to strings."""
+    """Return the kind of the labels' dtype; if it varied, NumPy would silently convert numbers to strings."""
     if len(parts) < 2:
         return "none"
     return {"u": "i", "S": "U"}.get(parts[1].dtype.kind, parts[1].dtype.kind)

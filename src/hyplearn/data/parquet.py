@@ -1,4 +1,4 @@
-"""Points in Parquet files, which are read in batches; the checksums of pages are verified."""
+"""Read points from Parquet files in batches, and verify the checksums of pages."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -45,7 +45,7 @@ class ParquetPoints(TablePoints):
                 self.columns = self.columns._replace(name=None)
         self.n_rows = sum(self.counts)
         if not self.n_rows:
-            raise ValueError(f"{self.name} holds no points: it has no rows.\nWrite it again.")
+            raise ValueError(f"{self.name} holds no points: it has no rows.\nPass at least one row.")
         self.feature_names = self.columns.coordinates
         self.n_features = len(self.feature_names)
         are_single = all(str(kind) == "float" for kind in self.types[: self.n_features])
@@ -66,7 +66,7 @@ class ParquetPoints(TablePoints):
             ahead += count
 
     def _parts_of(self, file: WatchedFile, count: int, ahead: int, start: int) -> Iterator[Block]:
-        """Iterate over the batches of one file from its row ``start`` on; the files before it have ``ahead`` rows."""
+        """Iterate over the batches of one file, starting at its row ``start``; ``ahead`` rows are in earlier files."""
         place = 0
         for first, batch in self._batches(file, self.columns.read, start):
             place = first + len(batch)
@@ -83,7 +83,8 @@ class ParquetPoints(TablePoints):
             if column.null_count:
                 row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
                 raise ValueError(
-                    f"{path}, row {row}, counted from 0, column {name!r}: the value is missing.\nFill it in."
+                    f"{path}, row {row} (counted from 0), column {name!r}: the value is missing.\n"
+                    "Fill it in, or remove the row."
                 )
         X = np.empty((len(batch), self.n_features), dtype=self.dtype)
         for j, name in enumerate(coordinates):
@@ -92,13 +93,13 @@ class ParquetPoints(TablePoints):
         return Block(X, None if label is None else _labels(path, label, columns[label]), weights, ahead + start)
 
     def strings(self, column: str, most: int | None = None) -> list[str]:
-        """Read one column as strings, or its first ``most`` values."""
+        """Read one column as strings; if ``most`` is given, read only its first ``most`` values."""
         batches = (batch for file in self.files for _, batch in self._batches(file, [column]))
         values = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
         return list(map(str, islice(values, most)))
 
     def values(self, column: str) -> Array:
-        """Read one column: numbers with NaN for missing values, or objects with None."""
+        """Read one column; missing values become NaN in a numeric column, and None in other columns."""
         import pyarrow as pa
 
         parts = [
@@ -110,13 +111,13 @@ class ParquetPoints(TablePoints):
         return np.array(list(chain.from_iterable(part.to_pylist() for part in parts)), dtype=object)
 
     def _only(self, path: Path, column: str, batch: Any) -> Any:
-        """Return the only column of a batch; raise an error if this file, unlike the first one, has no such column."""
+        """Return the only column of a batch; raise an error if only the first file has this column."""
         if not batch.num_columns:
             raise ValueError(f"{path} has no column {column!r}, which {self.paths[0]} has.\nPass another column.")
         return batch.column(0)
 
     def _batches(self, file: WatchedFile, names: list[str], start: int = 0) -> Iterator[tuple[int, Any]]:
-        """Yield each batch with the position of its first row, from the row group that contains row ``start`` on."""
+        """Yield batches with the positions of their first rows, starting at the row group that contains ``start``."""
         with file.reading(), _opened(file.path) as opened:
             groups, place = _groups_from(opened.metadata, start)
             with damage_named(file.path):
@@ -146,7 +147,7 @@ def _columns(path: Path, schema: Any, wanted: Wanted) -> tuple[Columns, tuple[An
 
 
 def _refuse_nested(path: Path, types: dict[str, Any], texts: set[str], wanted: Wanted) -> None:
-    """Raise if a nested column, such as lists of coordinates, is requested, or if one exists but no numeric column."""
+    """Raise if the points would have to be read from a nested column, such as a column of lists of coordinates."""
     from pyarrow.types import is_nested
 
     points = [wanted.points] if isinstance(wanted.points, str) else list(wanted.points or [])
@@ -154,7 +155,7 @@ def _refuse_nested(path: Path, types: dict[str, Any], texts: set[str], wanted: W
         if is_nested(kind) and (name in points or (not points and len(texts) == len(types))):
             raise ValueError(
                 f"{path}, column {name!r}, holds {kind}; each coordinate must be a column of numbers.\n"
-                "Write such columns, or save the points as an array: .npy, HDF5, zarr."
+                "Write one column per coordinate, or save the points as an array in .npy, HDF5 or zarr."
             )
 
 
@@ -179,7 +180,7 @@ def _labels(path: Path, name: str, column: Any) -> Array:
             labels = column.to_numpy(zero_copy_only=False)
     if labels.dtype.kind not in "biufU":
         raise ValueError(
-            f"{path}, column {name!r}, must hold labels, numbers or strings; got {kind}.\n"
+            f"{path}, column {name!r}: labels must be numbers or strings; got {kind}.\n"
             "Pass the name of another column as label=."
         )
     return labels

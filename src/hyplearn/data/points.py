@@ -1,4 +1,4 @@
-"""Sources of labelled points, which need not fit into memory: they are read in blocks, as often as needed."""
+"""Sources of labelled points, which are read repeatedly in blocks and need not fit into memory."""
 
 import os
 import threading
@@ -44,18 +44,18 @@ class Block(NamedTuple):
         return Block(self.X[index], y, weights, self.start)
 
     def pieces(self, numbers: int) -> Iterator["Block"]:
-        """Split the block into pieces of at most about ``numbers`` coordinates."""
+        """Split the block into pieces of about ``numbers`` coordinates."""
         step = max(1, numbers // self.X.shape[1])
         for first in range(0, len(self.X), step):
             yield self.taken(slice(first, first + step))._replace(start=self.start + first)
 
 
-# Function that a pass calls for each block, or for ``build(piece)`` of each piece of a block, with the arguments of the
-# pass.
+# Function that a pass calls with each block, or with ``build(piece)`` for each piece of a block, followed by the other
+# arguments of the pass.
 Function: TypeAlias = Callable[..., Any]
 Build: TypeAlias = Callable[[Block], Any] | None
-# Function that computes the next state from a block, the current state (which it must not modify) and a number of
-# threads.
+# Function that returns the next state, given a block, the current state (which it must not modify) and the number of
+# threads to use.
 Visitor: TypeAlias = Callable[[Block, T, int], T]
 
 
@@ -65,25 +65,25 @@ class PointSource(ABC):
     Attributes
     ----------
     name : str
-        Name in messages.
+        Name of the source in messages.
     paths : tuple of Path
-        Files that hold the rows, if any.
+        Files that contain the points, if any.
     n_features : int
         Number of coordinates.
     n_rows : int or None
         Number of points, if it is known before a pass.
     feature_names : list of str or None
-        Names of the coordinates, if they have any.
+        Names of the coordinates, or None if they have no names.
     stays : bool
-        Whether the points are never brought into one memory, however few they are.
+        Whether the points stay on the workers of a cluster, even if they would fit into memory.
     in_memory : bool
-        Whether the points lie in memory, so that blocks are views and their rows are kept between passes.
+        Whether the points are in memory. Blocks are then views, and their rows are kept between passes.
     memory : int
-        Bytes up to which the points are read into memory once and kept between passes.
+        Maximum size in bytes of points that are loaded into memory and kept between passes.
     on_block : callable or None
-        Called with the number of rows after each block of a pass.
+        Function that is called after each block of a pass, with the number of its rows.
     n_passes : int
-        Passes so far.
+        Number of passes so far.
     """
 
     name: str
@@ -104,10 +104,10 @@ class PointSource(ABC):
 
     @abstractmethod
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """Iterate over the blocks from block ``first`` on; they are not empty, and are the same in every pass."""
+        """Iterate over the non-empty blocks, starting at block ``first``; every pass yields the same blocks."""
 
     def limited(self, *, block_rows: int | None = None, memory: int | None = None) -> Self:
-        """Set the rows per block and the memory budget in bytes; None keeps the current value."""
+        """Set the number of rows per block and the memory budget in bytes; None keeps the current value."""
         for name, value, least in (("block_rows", block_rows, 1), ("memory", memory, 0)):
             if value is not None:
                 if not isinstance(value, (int, np.integer)) or value < least:
@@ -147,7 +147,7 @@ class PointSource(ABC):
     def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
         """Run one pass: compute ``function(block, *arguments)`` for every block and merge the results in order.
 
-        With ``build`` the function is called with ``build(piece)`` of every piece of a block instead.
+        If ``build`` is given, the function is called with ``build(piece)`` for every piece of a block instead.
         """
         self.n_passes += 1
         if build is not None:
@@ -159,14 +159,14 @@ class PointSource(ABC):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Value that identifies the source, and changes when its contents change."""
+        """Value that identifies the source and changes when its contents change."""
         return self.name, self.n_features
 
     def checkpointed(self, path: str | os.PathLike[str], *, every: float = 30.0) -> "PointSource":
         """Return a source of the same points that stores the results of passes in a file.
 
-        A fit that was killed continues from this file when it is run again, and gives exactly the same result. The file
-        is written at most once every ``every`` seconds, and removed when the fit is finished.
+        If a fit is killed and run again, it continues from this file and gives exactly the same result. The file is
+        written at most once every ``every`` seconds, and removed when the fit is finished.
         """
         from hyplearn.data.checkpoint import CheckpointedPoints  # imported here to avoid a circular import
 
@@ -180,11 +180,11 @@ class PointSource(ABC):
         return None
 
     def column(self, name: str) -> Array:
-        """Read any column by its name, as an array of numbers (with NaN for missing values) or objects (with None)."""
+        """Read the column with this name; missing values become NaN in a numeric column, and None in other columns."""
         raise ValueError(f"{self.name} has no named columns; got {name!r}.\nSave the points as a table, .npz or .h5ad.")
 
     def gathered(self, *, labelled: bool = True) -> Block:
-        """Load all points into memory; with ``labelled``, raise if there are no labels."""
+        """Load all points into memory; if ``labelled`` is True, raise an error if there are no labels."""
         if self.n_rows is not None and self.paths and all(path.is_file() for path in self.paths):
             advice = "Pass the path or open_points(path) to fit, which reads the file in blocks."
             check_unpacked(
@@ -247,18 +247,18 @@ def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) ->
     if (y is None and labelled) or (y is not None and y.shape != (len(X),)):
         got = "no labels" if y is None else f"labels of shape {y.shape}"
         raise ValueError(
-            f"{name}: {counted(len(X), 'row')} from {block.start} on must have one label each; got {got}.\n"
-            "Pass one label per row, or the name of the label column."
+            f"{name}: each row must have one label; got {counted(len(X), 'row')} with {got}, starting at row "
+            f"{block.start}.\nPass one label per row, or the name of the label column."
         )
     if weights is not None and weights.shape != (len(X),):
         raise ValueError(
-            f"{name}: {counted(len(X), 'row')} from {block.start} on must have one weight each; "
-            f"got weights of shape {weights.shape}.\nPass one weight per row."
+            f"{name}: each row must have one weight; got {counted(len(X), 'row')} with weights of shape "
+            f"{weights.shape}, starting at row {block.start}.\nPass one weight per row."
         )
     if weights is not None and len(bad := np.flatnonzero(~((weights >= 0) & (weights < np.inf)))):
         raise ValueError(
             f"{name}: weights must be finite and not negative; row {block.start + bad[0]} has {weights[bad[0]]}.\n"
-            "Give it weight 0 to leave it out."
+            "Pass weight 0 to leave a row out."
         )
 
 
@@ -281,12 +281,12 @@ def check_finite_rows(X: Array, name: str) -> None:
         count = int(np.count_nonzero(~finite.reshape(len(X), -1).all(axis=1)))
         raise ValueError(
             f"{name} holds {counted(count, 'row')} with NaN or infinite coordinates; the first is row {where[0]}, "
-            f"counted from 0, with {X[where]}.\nRemove those rows or impute them."
+            f"counted from 0, with {X[where]}.\nRemove these rows, or impute the values."
         )
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Format a number with a noun, in the plural unless the number is 1."""
+    """Format a number with a noun, such as "1 row" or "2 rows"."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
@@ -295,13 +295,16 @@ def check_finite(block: Block, name: str) -> None:
     check_finite_rows(block.X, name)
     if block.y is not None and block.y.dtype.kind == "f" and (missing := np.isnan(block.y)).any():
         raise ValueError(
-            f"{name} lacks {missing.sum()} of {len(block.y)} labels; the first missing is in row {missing.argmax()}, "
-            "counted from 0.\nRemove those rows, or fill in the labels."
+            f"{name} lacks {missing.sum()} of {len(block.y)} labels; the first missing label is in row "
+            f"{missing.argmax()}, counted from 0.\nRemove these rows, or fill in the labels."
         )
 
 
 def regrouped(parts: Iterator[Block], size: int, start: int) -> Iterator[Block]:
-    """Regroup rows into blocks of ``size`` rows; the last block may be smaller. The first row is at ``start``."""
+    """Regroup rows into blocks of ``size`` rows; the last block may be smaller.
+
+    ``start`` is the position of the first row in the source.
+    """
     waiting: list[Block] = []
     count = 0
     for part in parts:
@@ -317,7 +320,7 @@ def regrouped(parts: Iterator[Block], size: int, start: int) -> Iterator[Block]:
 
 
 def read_ahead(blocks: Iterator[T]) -> Iterator[T]:
-    """Iterate over blocks; while a block is processed, a thread reads the next one."""
+    """Iterate over the blocks; a thread reads the next block while the current one is processed."""
     with ThreadPoolExecutor(1) as reader:
         stop = threading.Event()
 

@@ -1,6 +1,6 @@
-"""Points in HDF5 files and zarr stores, which contain named arrays or AnnData objects.
+"""Read points from HDF5 files and zarr stores that contain named arrays or AnnData objects.
 
-Rows that were never written are an error: both libraries would read them as zeros.
+Rows that were never written raise an error, because h5py and zarr would read them as zeros.
 """
 
 import os
@@ -22,19 +22,19 @@ from hyplearn.types import Array
 HDF5_MAGIC = b"\x89HDF"
 # Default key of the embedding if an AnnData file has several; hyplearn and Poincaré maps write this key.
 DEFAULT_BASIS = "X_poincare"
-# Largest allowed number of chunks of a zarr array. The names of all chunks are listed to find missing chunks, and a
-# larger number would take gigabytes of memory.
+# Maximum number of chunks of a zarr array. The names of all chunks are listed to find missing chunks, and more names
+# would take gigabytes of memory.
 MOST_CHUNKS = 10**6
 
 
 class Hdf5Array(StoredArray):
-    """Dataset of an open HDF5 file; strings are read as ``str``, not ``bytes``."""
+    """Dataset in an open HDF5 file. Strings are read as ``str``, not as ``bytes``."""
 
     def __init__(self, dataset: Any) -> None:
         import h5py
 
         if not dataset:
-            raise ValueError("The file of an HDF5 dataset was closed.\nOpen it again, and keep it open during the fit.")
+            raise ValueError("The file of an HDF5 dataset is closed.\nOpen it again, and keep it open during the fit.")
         path = Path(dataset.file.filename)
         self.name = f"{path}, {dataset.name}"
         # The HDF5 file may exist only in memory.
@@ -56,7 +56,7 @@ def _check_written(dataset: Any, name: str) -> None:
     """Raise if parts of a dataset were never written."""
     if dataset.is_virtual or dataset.external:
         raise ValueError(
-            f"{name} is stored in other files, which HDF5 replaces with zeros if they are missing.\n"
+            f"{name} is stored in other files; if one of them is missing, HDF5 reads zeros instead.\n"
             "Copy it into one dataset, or pass the files one by one as blocks."
         )
     if dataset.chunks is None:
@@ -74,9 +74,9 @@ def _check_written(dataset: Any, name: str) -> None:
 class ZarrArray(StoredArray):
     """Array in a zarr store.
 
-    A missing chunk is read as zeros, and by default zarr does not store a chunk of zeros. The two look the same, so
-    both are errors. Chunks within shards are not listed: their rows are read twice at first, with two values in place
-    of missing ones.
+    zarr reads a missing chunk as zeros and, by default, does not store a chunk of zeros. These two cases cannot be
+    distinguished, so both raise an error. Chunks within shards cannot be listed. Their rows are therefore read twice in
+    the first pass, with two different fill values for missing chunks.
     """
 
     def __init__(self, array: Any) -> None:
@@ -125,7 +125,7 @@ class ZarrArray(StoredArray):
     def _refuse(self, chunks: str) -> None:
         raise ValueError(
             f"{self.name}: {chunks} are missing, and would be read as zeros.\n"
-            'Write the array again; if these zeros are intended, with config={"write_empty_chunks": True}.'
+            'Write the array again, with config={"write_empty_chunks": True} if the zeros are intended.'
         )
 
 
@@ -172,7 +172,8 @@ def open_zarr(path: Path) -> Any:
 class ObservationColumn(StoredArray):
     """Column of AnnData's observations (``obs``), which may have missing values.
 
-    With ``categories``, values are category codes, negative if missing; otherwise ``mask`` marks missing values.
+    If ``categories`` are given, the values are category codes, which are negative for missing values. If a ``mask`` is
+    given, it is True for missing values.
     """
 
     def __init__(self, values: StoredArray, categories: Array | None = None, mask: StoredArray | None = None) -> None:
@@ -185,7 +186,7 @@ class ObservationColumn(StoredArray):
         rows, known = self.read_known(start, stop)
         if not known.all():
             raise ValueError(
-                f"{self.name}: row {start + known.argmin()}, counted from 0, has no value.\n"
+                f"{self.name}: row {start + known.argmin()} (counted from 0) has no value.\n"
                 "Fill it in, or remove the row."
             )
         return rows
@@ -234,7 +235,8 @@ class Store:
                 )
             if hasattr(self.content[part], "dtype"):
                 raise ValueError(
-                    f"{self.path} was written by AnnData before 0.7.\nRead it and write it again with a newer version."
+                    f"{self.path} was written by AnnData before 0.7.\n"
+                    "Read it and write it again with a newer version of AnnData."
                 )
         obs, obsm = self.content["obs"], self.content["obsm"]
         X = self._array(obsm, self._basis(list(obsm), wanted), "obsm")
@@ -249,7 +251,7 @@ class Store:
         return points
 
     def _observed(self, name: str) -> Any:
-        """Return the column of ``obs`` with the given name or, if there is none, the expression of that gene."""
+        """Return the column of ``obs`` with this name or, if there is none, the expression of the gene of this name."""
         obs = self.content["obs"]
         if name in obs:
             return self._column(obs, name)
@@ -266,14 +268,14 @@ class Store:
         return _expression(X, int(found[0]))
 
     def _genes(self) -> Array:
-        """Return the names of the columns of AnnData's ``X``; an empty array if there is no X."""
+        """Return the names of the genes, the columns of AnnData's ``X``; the array is empty if there is no X."""
         if not all(part in self.content for part in ("X", "var")):
             return np.empty(0, dtype=str)
         index = self._array(self.content["var"], str(self.content["var"].attrs.get("_index", "_index")), "var")
         return index.read(0, index.shape[0]).astype(str)
 
     def _basis(self, keys: list[str], wanted: Wanted) -> str:
-        """Return the key of the embedding: the given name (with "X_" added if needed), or the default or only key."""
+        """Return the key of the embedding: the given key (with "X_" added if needed), the default, or the only key."""
         basis = wanted.points if wanted.basis is None else wanted.basis
         if basis is not None:
             return f"X_{basis}" if basis not in keys and f"X_{basis}" in keys else str(basis)
@@ -285,7 +287,8 @@ class Store:
         if hasattr(found, "dtype"):
             if "categories" in found.attrs:
                 raise ValueError(
-                    f"{self.path} was written by AnnData before 0.8.\nRead it and write it again with a newer version."
+                    f"{self.path} was written by AnnData before 0.8.\n"
+                    "Read it and write it again with a newer version of AnnData."
                 )
             return ObservationColumn(self.stored(found))
         if "codes" in found and "categories" in found:
@@ -293,15 +296,15 @@ class Store:
             for array, kinds, content in ((codes, "iu", "integers"), (categories, "biufUM", "values")):
                 if len(array.shape) != 1 or array.dtype.kind not in kinds:
                     raise ValueError(
-                        f"{array.name} must hold {content} along one axis; got shape {array.shape} of {array.dtype}.\n"
-                        "Write the column again with AnnData."
+                        f"{array.name} must be a one-dimensional array of {content}; got shape {array.shape} and dtype "
+                        f"{array.dtype}.\nWrite the column again with AnnData."
                     )
             return ObservationColumn(codes, categories.read(0, categories.shape[0]))
         if "values" in found and "mask" in found:
             return ObservationColumn(self.stored(found["values"]), mask=self.stored(found["mask"]))
         raise ValueError(
             f"{self.path}, obs, {name} is neither an array nor a categorical column; it holds {listed(list(found))}.\n"
-            "Save it as one of these."
+            "Save the column as an array or a categorical."
         )
 
     def _array(self, group: Any, name: str, part: str = "") -> StoredArray:

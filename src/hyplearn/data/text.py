@@ -1,4 +1,4 @@
-"""Points in csv and tsv files, with or without a header line."""
+"""Read points from csv and tsv files, with or without a header line."""
 
 import csv
 import itertools
@@ -15,7 +15,7 @@ from hyplearn.files import WatchedFile, check_kind
 from hyplearn.types import Array
 
 # Number of lines per batch. With 10,000, garbage collection more than doubles the time: 4.7 s instead of 2.0 s for 1e6
-# lines of 3 fields. pyarrow.csv needs 0.45 s and numpy.loadtxt 1.1, but by default pyarrow treats the first row as a
+# lines of 3 fields. pyarrow.csv needs 0.45 s and numpy.loadtxt 1.1 s, but by default pyarrow treats the first row as a
 # header, reads 007 as 7 and accepts an unclosed quote, and loadtxt does not read labels.
 BATCH_ROWS = 300
 
@@ -28,9 +28,9 @@ Row: TypeAlias = tuple[int, list[str]]
 class TextPoints(TablePoints):
     """Source of points in a ``.csv`` or ``.tsv`` file, which is parsed again in every pass.
 
-    The first line is a header if none of its fields is a number, or if they are the numbers 0, 1, 2, ...; otherwise
-    columns are called "0", "1", ... Labels are integers if all of them are written like 7 (not like 007),
-    floats if all are written like 7.0, else strings; a pass over the labels at the start decides.
+    The first line is a header if none of its fields is a number, or if its numbers are 0, 1, 2, ...; otherwise the
+    columns are called "0", "1", ... The labels are integers if all of them are written like 7 (not like 007), floats if
+    all of them are written like 7.0, and strings otherwise. This is decided in a first pass over the labels.
     """
 
     def __init__(self, path: Path, wanted: Wanted) -> None:
@@ -40,7 +40,7 @@ class TextPoints(TablePoints):
         self.names, self.named = _names(head)
         head = head[self.named :]
         if not head:
-            raise ValueError(f"{path} holds no points: it has no line of numbers.\nWrite it again.")
+            raise ValueError(f"{path} holds no points: it has no line of numbers.\nPass at least one row.")
         texts = {name for j, name in enumerate(self.names) if not any(is_number(fields[j]) for _, fields in head)}
         self.columns = choose_columns(path, self.names, texts, wanted, named=self.named)
         self.n_features = len(self.columns.coordinates)
@@ -73,7 +73,7 @@ class TextPoints(TablePoints):
             return [fields[j].strip() for _, fields in itertools.islice(self._below(), most)]
 
     def values(self, column: str) -> Array:
-        """Read one column, as integers or floats if all its non-empty fields are numbers, else as strings."""
+        """Read one column, as numbers if all of its non-empty fields are numbers, and otherwise as strings."""
         fields = self.strings(column)
         given = [field for field in fields if field]
         if len(given) == len(fields) and all(map(_INTEGER.fullmatch, given)):
@@ -106,7 +106,9 @@ class TextPoints(TablePoints):
         labels = [fields[j].strip() for _, fields in batch]
         if "" in labels:
             line, _ = batch[labels.index("")]
-            raise ValueError(f"{self.path}, line {line}, column {name!r}: the label is missing.\nFill it in.")
+            raise ValueError(
+                f"{self.path}, line {line}, column {name!r}: the label is missing.\nFill it in, or remove the line."
+            )
         return labels
 
     def _numbers(self, batch: Sequence[Row], name: str) -> Array:
@@ -117,7 +119,7 @@ class TextPoints(TablePoints):
             line, value = next((line, fields[j]) for line, fields in batch if not is_number(fields[j]))
             raise ValueError(
                 f"{self.path}, line {line}, column {name!r}: {value!r} is not a number.\n"
-                "Correct it, or pass the names of the coordinate columns as points= and of the label column as label=."
+                "Correct it, or pass points= with the names of the coordinate columns and label= with the label column."
             ) from None
 
 
@@ -126,12 +128,12 @@ def text_table(path: Path) -> tuple[list[str], list[list[str]]]:
     check_kind(path)
     lines = [[field.strip() for field in fields] for _, fields in _rows(path)]
     if len(lines) < 2:
-        raise ValueError(f"{path} has a header but no rows.\nWrite it again.")
+        raise ValueError(f"{path} has a header but no rows.\nAdd at least one row.")
     return lines[0], lines[1:]
 
 
 def _rows(path: Path) -> Iterator[Row]:
-    """Yield the number and the fields of each non-blank line; raise if the number of fields changes."""
+    """Yield the line number and the fields of each non-blank line; raise if the number of fields changes."""
     width, delimiter = 0, "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
@@ -144,12 +146,12 @@ def _rows(path: Path) -> Iterator[Row]:
                     width = len(fields)
                 if len(fields) != width:
                     raise ValueError(
-                        f"{path}, line {reader.line_num}: found {len(fields)} fields, the first line has {width}.\n"
-                        "Correct that line; a field that holds the delimiter needs quotes."
+                        f"{path}, line {reader.line_num}: found {len(fields)} fields, but the first line has {width}.\n"
+                        "Correct this line; a field that contains the delimiter needs quotes."
                     )
                 yield reader.line_num, fields
         except csv.Error as error:
-            raise ValueError(f"{path}, line {reader.line_num}: {error}.\nCorrect that line.") from error
+            raise ValueError(f"{path}, line {reader.line_num}: {error}.\nCorrect this line.") from error
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} is not UTF-8 text: {error}.\nSave it as UTF-8.") from error
 
@@ -159,8 +161,8 @@ def _check_delimiter(path: Path, line: int, fields: list[str], delimiter: str) -
     others = [mark for mark in ",;\t" if mark != delimiter and mark in fields[0]]
     if len(fields) == 1 and others:
         raise ValueError(
-            f"{path}, line {line}: {fields[0]!r} is one field; {path.suffix} files are separated by {delimiter!r}, not "
-            f"by {others[0]!r}.\nSave it with commas as .csv, or with tabs as .tsv."
+            f"{path}, line {line}: {fields[0]!r} is one field, because {path.suffix} files are separated by "
+            f"{delimiter!r}, not by {others[0]!r}.\nSave the file with commas as .csv, or with tabs as .tsv."
         )
 
 
@@ -177,7 +179,7 @@ def _names(rows: Sequence[Row]) -> tuple[list[str], bool]:
 
 
 def is_number(field: str) -> bool:
-    """Whether a field of a table is a number."""
+    """Return whether a field of a table is a number."""
     try:
         float(field)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Training data: blocks of validated points from any source, with the codes of their labels and their weights.
+"""Training data: validated points from any source, in blocks with label codes and weights.
 
 Points in memory are encoded once and kept; blocks of files and Dask chunks are encoded again in every pass.
 """
@@ -63,7 +63,7 @@ class LabelledBlock(NamedTuple):
 
     @property
     def present(self) -> Array:
-        """Whether each row has a weight above 0."""
+        """Mask of the rows with a positive weight."""
         return np.ones(len(self.X), dtype=bool) if self.weights is None else self.weights > 0
 
     @property
@@ -76,8 +76,8 @@ class LabelledBlock(NamedTuple):
 class Encoder:
     """Callable that converts a block of a source to a labelled block.
 
-    ``classes`` holds all labels, sorted, and ``factors`` their class weights. With ``project`` rows outside the ball
-    are moved onto the largest radius inside it.
+    ``classes`` contains the sorted class labels, and ``factors`` the class weights. If ``project`` is True, rows on or
+    outside the boundary of the ball are moved to the largest radius inside it.
     """
 
     classes: Array
@@ -151,7 +151,7 @@ class TrainingData:
 
     @property
     def c(self) -> float:
-        """Absolute curvature."""
+        """Absolute value of the curvature of the space."""
         return self.encoder.c
 
     @property
@@ -192,7 +192,7 @@ class TrainingData:
         return self.fold(_rows_at, columns_joined, index)
 
     def gathered(self) -> LabelledBlock:
-        """Return all rows as one block; they are not copied if they already are a single block in memory."""
+        """Return all rows as one block; they are not copied if they are already a single block in memory."""
         if self.in_memory and len(self.blocks) == 1:
             return self.blocks[0]
         return LabelledBlock(*self.fold(_columns, columns_joined))
@@ -238,7 +238,7 @@ def _subsample_block(block: LabelledBlock, sides: Array, strides: Array) -> tupl
 
 
 def subsample_strides(counts: Array, most: int) -> Array:
-    """Return a stride k for each class: keeping one in k rows keeps about ``most`` rows, balanced between classes."""
+    """Return a stride k for each class, so that one in k rows makes about ``most`` rows, balanced between classes."""
     if counts.sum() <= most:
         return np.ones_like(counts)
     return np.maximum(1, -(-counts // max(1, most // len(counts))))
@@ -247,8 +247,8 @@ def subsample_strides(counts: Array, most: int) -> Array:
 def subsample(start: int, codes: Array, strides: Array) -> Array:
     """Return the indices of the rows of a block to keep: about one in k rows of a class with stride k.
 
-    Each k consecutive positions of the source have one random position, at which a row of a class with stride k is
-    kept. Few positions are drawn, so that a small subsample takes little time.
+    Of every k consecutive positions in the source, one is drawn at random, and the row at this position is kept if its
+    class has the stride k. Only these positions are visited, so that a small subsample takes little time.
     """
     stop, kept = start + len(codes), []
     for stride in np.unique(strides):
