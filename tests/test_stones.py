@@ -58,7 +58,9 @@ def test_a_model_that_moves_points_inside_is_drawn_and_explored():
 
 def test_the_error_for_a_search_says_what_to_save(tmp_path):
     search = GridSearchCV(PoincareLogisticRegression(), {"C": [1.0, 10.0]}, cv=2).fit(X, Y)
-    with pytest.raises(TypeError, match=r"got GridSearchCV\.\nSave its best_estimator_; supported are PoincareSVC, "):
+    with pytest.raises(
+        TypeError, match=r"got GridSearchCV\.\nSave its best_estimator_; the supported classes are PoincareSVC, "
+    ):
         hyplearn.save(search, tmp_path / "search.hyp")
     hyplearn.save(search.best_estimator_, tmp_path / "search.hyp")
 

@@ -214,7 +214,7 @@ def test_a_model_file_stores_nested_models(tmp_path, conformity):
 
 def test_unsupported_values_raise_clear_errors(tmp_path):
     X, y = ball(60)
-    with pytest.raises(ValueError, match="estimator must be an estimator of this page"):
+    with pytest.raises(ValueError, match="estimator must be a supported estimator other than ConformalClassifier"):
         hyplearn.save(ConformalClassifier(LogisticRegression()).fit(X, y), tmp_path / "a.hyp")
     graph = nx.DiGraph([("tree", "0"), ("tree", "1"), ("tree", "2")])
     with pytest.raises(ValueError, match="hierarchy must be None, a Newick string"):

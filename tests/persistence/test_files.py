@@ -317,7 +317,7 @@ def of_a_function(X, y, weights, c):
     [
         (PoincareSVC(of_a_function), r"reference must be a strategy's name(.|\n)*reference=model.reference_"),
         (PoincareSVC("nowhere"), "reference must be a strategy's name"),
-        (PoincareSVC([2.0, 0.0]), "reference holds points outside the ball"),
+        (PoincareSVC([2.0, 0.0]), "reference contains points outside the ball"),
         (PoincareSVC(random_state=np.random.RandomState(0)), r"random_state must(.|\n)*set_params\(random_state=0\)"),
         (PoincarePerceptron(random_state=np.random.default_rng(0)), "random_state must be an integer"),
         (PoincareLogisticRegressionCV(cv=StratifiedKFold(3)), r"cv must be(.|\n)*number of folds"),
@@ -366,11 +366,11 @@ def test_incomplete_or_foreign_estimators_are_rejected(path):
         hyplearn.save(Mine(), path)
     model = PoincareLogisticRegression().fit(X, y)
     del model.intercept_
-    with pytest.raises(ValueError, match=r"only partly fitted: intercept_ is missing\.\nFit it again"):
+    with pytest.raises(ValueError, match=r"only partly fitted: intercept_ is missing\.\nFit the estimator again"):
         hyplearn.save(model, path)
     model = PoincareLogisticRegression().fit(X, y)
     model.note_ = "mine"
-    with pytest.raises(ValueError, match=r"do not support: \['note_'\]\.\nDelete them"):
+    with pytest.raises(ValueError, match=r"cannot be stored in a model file: \['note_'\]\.\nDelete them"):
         hyplearn.save(model, path)
     with pytest.raises(ValueError, match=r"end in \.hyp; got 'model.pkl'\.\nPass '.*model\.hyp'"):
         hyplearn.save(ExpMap(), path.with_suffix(".pkl"))

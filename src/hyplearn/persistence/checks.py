@@ -1,4 +1,4 @@
-"""Checks that the attributes of an estimator are consistent with each other and with its parameters."""
+"""Check that the attributes of an estimator are consistent with each other and with its parameters."""
 
 import math
 from collections.abc import Callable
@@ -23,11 +23,11 @@ def check_decision(found: Found) -> None:
     """Raise if parts of the decision are missing or inconsistent with each other or with the estimator."""
     parts = decision_parts(found)
     if missing := [name for name in DECISION_PARTS if name not in parts]:
-        raise FlawError(f"its decision lacks {', '.join(missing)}", "Fit it again.")
+        raise FlawError(f"the decision lacks {', '.join(missing)}", "Fit the estimator again.")
     needing = {"sharpness", "floor"} & parts.keys()
     if ("slopes" in parts) != ("offsets" in parts) or (needing and "slopes" not in parts):
         raise FlawError(
-            "its decision must have both slopes and offsets or neither, and a sharpness or a floor requires both"
+            "the decision must have both slopes and offsets or neither; a sharpness or a floor requires both"
         )
     if "mixing" in parts:
         _check_mixing(parts)
@@ -35,20 +35,20 @@ def check_decision(found: Found) -> None:
     if parts["link"] == "kernel":
         columns = len(found["landmarks_"])
     if parts["weights"].shape[1] != columns:
-        raise FlawError(f"the weights of its decision must have {columns} columns")
+        raise FlawError(f"the weights of the decision must have {columns} columns")
 
 
 def _check_mixing(parts: Found) -> None:
-    """Raise unless the decision has offsets, and slopes equal to the diagonal of its mixing matrix."""
+    """Raise unless the decision has offsets, and slopes that are equal to the diagonal of the mixing matrix."""
     mixing = parts["mixing"]
     if "slopes" not in parts or "sharpness" in parts or len(mixing) < 2:
-        raise FlawError("a decision with mixing needs more than one problem, slopes and offsets, and no sharpness")
+        raise FlawError("a decision with a mixing matrix needs two problems or more, slopes, offsets and no sharpness")
     if np.any(np.diag(mixing) != parts["slopes"]):
-        raise FlawError("the slopes of its decision must be the diagonal of its mixing")
+        raise FlawError("the slopes of the decision must be the diagonal of the mixing matrix")
 
 
 def check_descents(found: Found) -> None:
-    """Raise if only some parts of the descents are present."""
+    """Raise if some but not all parts of the stochastic descents of ``partial_fit`` are present."""
     group = ("_descents.w", "_descents.n_steps", "_descents.n_seen")
     present = [name for name in group if name in found]
     if present and len(present) < len(group):
@@ -56,7 +56,7 @@ def check_descents(found: Found) -> None:
 
 
 def check_support(found: Found) -> None:
-    """Raise unless the support consists of sorted row numbers."""
+    """Raise unless ``support_`` contains sorted row numbers of the training data."""
     support, n = found["support_"], found.get("_n_rows", 0)
     if support.size and (np.any(np.diff(support) <= 0) or support[-1] >= n):
         raise FlawError(f"support_ must be sorted row numbers below {n}")
@@ -65,7 +65,7 @@ def check_support(found: Found) -> None:
 def check_first_order(found: Found) -> None:
     """Raise if a first-order perceptron has an inverse matrix."""
     if found["_perceptrons.root"].size or found["_perceptrons.outside"].size:
-        raise FlawError("a first-order perceptron must not have an inverse")
+        raise FlawError("a first-order perceptron must not have an inverse matrix")
 
 
 def check_second_order(found: Found) -> None:
@@ -75,14 +75,14 @@ def check_second_order(found: Found) -> None:
         if found[f"_perceptrons.{part}"].shape[1] not in (0, d):
             raise FlawError(f"_perceptrons.{part} must have 0 or {d} columns")
     if not found["_perceptrons.root"].size:
-        raise FlawError("a second-order perceptron must have an inverse")
+        raise FlawError("a second-order perceptron must have an inverse matrix")
 
 
 def check_svc(found: Found) -> None:
-    """Raise unless the weights have the right number of columns, and an intercept only if ``reference=None``."""
+    """Raise if the weights have a wrong number of columns, or if ``intercept_`` contradicts ``reference``."""
     d, is_free = found["n_features_in_"], found["reference"] is None
     if is_free != ("intercept_" in found):
-        raise FlawError("intercept_ requires reference=None")
+        raise FlawError("intercept_ must be present if reference is None, and absent otherwise")
     if is_free:
         _check_cone_columns(found)
     elif found["coef_"].shape[1] != d:
@@ -93,7 +93,7 @@ def check_svc(found: Found) -> None:
 
 
 def check_cone(found: Found) -> None:
-    """Raise unless the weights fit cone coordinates, and all reference points are the same centre."""
+    """Raise unless the weights have the width of cone coordinates, and all reference points are equal."""
     _check_cone_columns(found)
     if np.any(found["reference_"] != found["reference_"][:1]):
         raise FlawError("all rows of reference_ must be equal")
@@ -101,7 +101,7 @@ def check_cone(found: Found) -> None:
 
 def _check_cone_columns(found: Found) -> None:
     if found["coef_"].shape[1] != found["n_features_in_"] + 1:
-        raise FlawError("coef_ must have one column more than there are features")
+        raise FlawError(f"coef_ must have {found['n_features_in_'] + 1} columns, one more than there are features")
 
 
 def check_neighbors(found: Found) -> None:
@@ -120,20 +120,20 @@ def check_conformal(found: Found) -> None:
         raise FlawError(f"_codes must be below {K}, and _folds must contain every number below {folds}")
     near = [f"_near.{name}" in found for name in Neighbours._fields]
     if near != [by_distance] * len(near) or len(found["estimators_"]) != (0 if by_distance else folds):
-        raise FlawError('_near requires conformity="distance"; estimators_, one per fold, require "probability"')
+        raise FlawError('_near requires conformity="distance"; otherwise estimators_ must contain one model per fold')
     if by_distance and not np.array_equal(found["_near.codes"], found["_codes"]):
         raise FlawError("_near.codes must equal _codes")
     for model in (found["estimator_"], *found["estimators_"]):
         labels = getattr(model, "classes_", np.empty(0))
         if type(model) is not type(found["estimator"]) or model.n_features_in_ != found["n_features_in_"]:
-            raise FlawError("its nested models must have the same class and the same number of features")
+            raise FlawError("the nested models must have the same class and the same number of features")
         if not len(labels) or not set(labels.tolist()) <= set(found["classes_"].tolist()):
-            raise FlawError("its nested models must be fitted to its classes")
+            raise FlawError("the nested models must be fitted to the classes of the estimator")
     try:
         if found["hierarchy"] is not None:
             Hierarchy.of(found["hierarchy"], found["classes_"])
     except ValueError as error:
-        raise FlawError(f"its hierarchy does not fit its classes ({str(error)[:100]})") from None
+        raise FlawError(f"the hierarchy does not match the classes ({str(error)[:100]})") from None
 
 
 def check_landmarks(found: Found) -> None:
@@ -151,40 +151,40 @@ def check_input_shape(found: Found) -> None:
     shape, second = found["input_shape_"], found["n_features_in_"]
     # Images without a channel axis get one channel; in this case the second axis of X is the image height.
     if second != shape[0] and (len(shape) == 1 or (1, second) != shape[:2]):
-        raise FlawError(f"input_shape_ {shape} does not fit rows with a second axis of length {second}")
+        raise FlawError(f"input_shape_ {shape} does not match rows with a second axis of length {second}")
     if found["encoder"] == "conv" and (len(shape) == 1 or min(shape[1:]) < SMALLEST_SIDE):
         raise FlawError(
-            f"encoder 'conv' takes images of {SMALLEST_SIDE} by {SMALLEST_SIDE} or more; input_shape_ is {shape}"
+            f"encoder='conv' requires images of at least {SMALLEST_SIDE} by {SMALLEST_SIDE}; input_shape_ is {shape}"
         )
 
 
 def check_weights(found: Found) -> None:
-    """Raise unless the weights match the layers of the network, with positive deviations and integer counts."""
+    """Raise unless the weights match the layers of the network, with positive scales and integer counts."""
     n_components, n_classes = int(found["n_components"]), len(found["classes_"])
     shapes = layout(found["encoder"], found["head"], found["input_shape_"], n_components, n_classes)
     sizes = [math.prod(shape) for shape in shapes.values()]
     if sum(sizes) != len(found["weights_"]):
-        raise FlawError(f"its network has {sum(sizes):,} parameters, weights_ has {len(found['weights_']):,} elements")
+        raise FlawError(f"the network has {sum(sizes):,} parameters, but weights_ has {len(found['weights_']):,}")
     for name, part in zip(shapes, np.split(found["weights_"], np.cumsum(sizes)[:-1]), strict=True):
         last = name.rpartition(".")[2]
         if (last == "scale" and np.any(part <= 0)) or (last == "running_var" and np.any(part < 0)):
             raise FlawError(
-                f"weights_ must hold scales above 0 and variances from 0; the smallest in {name} is {part.min():.3g}"
+                f"scales must be positive and variances non-negative; the smallest value of {name} is {part.min():.3g}"
             )
         if last == "num_batches_tracked" and (part[0] < 0 or part[0] != np.round(part[0])):
-            raise FlawError(f"weights_ must hold a non-negative integer in {name}; it is {part[0]:.3g}")
+            raise FlawError(f"{name} in weights_ must be a non-negative integer; it is {part[0]:.3g}")
 
 
 def check_embedding(found: Found) -> None:
-    """Raise unless the embedding of a network matches its head, and there is one validation score per epoch or none."""
+    """Raise unless the embedding and the validation scores of a network are consistent with its parameters."""
     embedding, c = found["embedding_"], -float(found["curvature"])
     if embedding.shape[1] != found["n_components"] or not len(embedding) or np.any(found["radius_"] < 0):
         raise FlawError(
-            f"embedding_ must have n_components={found['n_components']} columns, and radius_ must not be negative; its "
-            f"shape is {embedding.shape}"
+            f"embedding_ must have n_components={found['n_components']} columns, and radius_ must not be negative; "
+            f"embedding_ has the shape {embedding.shape}"
         )
     if found["head"] == "hyperbolic" and not are_inside(embedding, c):
-        raise FlawError("embedding_ must hold points inside the ball")
+        raise FlawError("embedding_ must contain only points inside the ball")
     if found["max_radius"] > LARGEST_RADIUS / math.sqrt(c):
         raise FlawError(f"max_radius must be at most {LARGEST_RADIUS / math.sqrt(c):.4g}; it is {found['max_radius']}")
     n_scores = len(found["validation_scores_"])

@@ -1,7 +1,8 @@
 """Byte layout of a model file: a fixed prefix, a JSON header with tagged values, raw arrays, and a checksum.
 
-The arrays that :func:`unpack` returns have the declared sizes and take no more memory than the file is long.
-Values that JSON lacks are objects with one tag, such as ``array``; ``docs/format.md`` lists the tags.
+The arrays that :func:`unpack` returns have the declared sizes, and take no more memory than the size of the file.
+Values that JSON does not support are objects with one tag, such as ``array``; the tags are listed in
+``docs/format.md``.
 """
 
 import hashlib
@@ -19,8 +20,8 @@ import numpy as np
 from hyplearn.files import missing_file
 from hyplearn.types import Array
 
-# First bytes of a model file: as in PNG, they are a non-ASCII byte, the name, and line ends that a transfer in text
-# mode would change.
+# First bytes of a model file. As in PNG, they consist of a non-ASCII byte, a name, and line ends that would be changed
+# if the file were transferred in text mode.
 MAGIC = b"\x89HYP\r\n\x1a\n"
 # Version of the file format. Files of version 1, written by hyplearn 0.1, are converted by
 # :func:`hyplearn.persistence.parts.upgrade`.
@@ -30,6 +31,7 @@ DIGEST_BYTES = 32
 # Maximum size in bytes of the header, which contains only parameters, labels and names. The limit bounds the memory of
 # the parser, which needs up to twenty times the length of a JSON array.
 LARGEST_HEADER = 2**23
+# Maximum size of a file in bytes, maximum number of axes of an array, and maximum depth of nested values.
 LARGEST_FILE = 2**32
 LARGEST_DIMENSIONS = 3
 DEEPEST = 4
@@ -42,7 +44,7 @@ OTHER_FILE = "Pass a file that hyplearn.save has written."
 
 
 class FlawError(Exception):
-    """Problem with a model; callers catch this error and raise another with the name of the file or estimator."""
+    """Error in a model, which callers report again together with the name of the file or estimator."""
 
     def __init__(self, problem: str, advice: str = SAVE_AGAIN) -> None:
         super().__init__(problem)
@@ -50,15 +52,15 @@ class FlawError(Exception):
 
 
 def pack(header: dict[str, Any], arrays: Sequence[Array]) -> bytes:
-    """Return the bytes of a model file, with the table of arrays added to the header."""
+    """Return the bytes of a model file; the header is extended with the dtypes and shapes of the arrays."""
     stored = [np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C") for array in arrays]
     table = [{"dtype": array.dtype.str, "shape": list(array.shape)} for array in stored]
     text = json.dumps({**header, "arrays": table}, allow_nan=False, separators=(",", ":")).encode()
     body = b"".join(array.tobytes() for array in stored)
     if len(text) > LARGEST_HEADER or PREFIX.size + len(text) + len(body) + DIGEST_BYTES > LARGEST_FILE:
         raise FlawError(
-            f"it takes {len(text):,} bytes of labels, names and parameters and {len(body):,} bytes of arrays; the "
-            f"limits are {LARGEST_HEADER:,} for the former and {LARGEST_FILE:,} for the whole file",
+            f"the labels, names and parameters take {len(text):,} bytes and the arrays {len(body):,} bytes; the limits "
+            f"are {LARGEST_HEADER:,} bytes for labels, names and parameters, and {LARGEST_FILE:,} bytes for the file",
             "Shorten the labels and names, or raise C, so that there are fewer support vectors.",
         )
     data = PREFIX.pack(MAGIC, SCHEMA_VERSION, len(text), len(body)) + text + body
@@ -68,22 +70,23 @@ def pack(header: dict[str, Any], arrays: Sequence[Array]) -> bytes:
 def unpack(data: bytes) -> tuple[int, dict[str, Any], list[Array]]:
     """Check the sizes and checksum of a model file, and return its schema version, header and arrays."""
     if not data.startswith(MAGIC):
-        raise FlawError(f"it starts with {data[:8]!r}, not with {MAGIC!r}", OTHER_FILE)
+        raise FlawError(f"the file starts with {data[:8]!r}, not with {MAGIC!r}", OTHER_FILE)
     if len(data) < PREFIX.size + DIGEST_BYTES:
-        raise FlawError(f"it ends after {len(data)} bytes")
+        raise FlawError(f"the file ends after {len(data)} bytes")
     if hashlib.sha256(memoryview(data)[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
-        raise FlawError("its checksum does not match its contents, so it is damaged or truncated")
+        raise FlawError("the checksum does not match the contents, so the file is damaged or truncated")
     _, version, header_bytes, array_bytes = PREFIX.unpack_from(data)
     if version > SCHEMA_VERSION:
         raise FlawError(
-            f"its schema version is {version}, and this hyplearn reads versions up to {SCHEMA_VERSION}",
+            f"the schema version is {version}, but this version of hyplearn reads only versions up to {SCHEMA_VERSION}",
             "Upgrade hyplearn: pip install --upgrade hyplearn.",
         )
     if version < 1:
-        raise FlawError(f"its schema version is {version}; versions start at 1")
+        raise FlawError(f"the schema version is {version}; versions start at 1")
     if header_bytes > LARGEST_HEADER or PREFIX.size + header_bytes + array_bytes + DIGEST_BYTES != len(data):
         raise FlawError(
-            f"it declares {header_bytes:,} bytes of header and {array_bytes:,} bytes of arrays in {len(data):,} bytes"
+            f"the file has {len(data):,} bytes, but declares a header of {header_bytes:,} and arrays of "
+            f"{array_bytes:,} bytes"
         )
     header = _parse_header(data[PREFIX.size : PREFIX.size + header_bytes])
     return version, header, _arrays(header.pop("arrays", None), data, PREFIX.size + header_bytes, array_bytes)
@@ -94,9 +97,9 @@ def _parse_header(text: bytes) -> dict[str, Any]:
     try:
         header = json.loads(text.decode("utf-8"), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise FlawError(f"its header is not plain JSON ({str(error)[:100]})") from None
+        raise FlawError(f"the header is not plain JSON ({str(error)[:100]})") from None
     if not isinstance(header, dict):
-        raise FlawError(f"its header is {type(header).__name__}, not an object")
+        raise FlawError(f"the header is a JSON {type(header).__name__}, not an object")
     return header
 
 
@@ -114,17 +117,17 @@ def _refuse_constant(name: str) -> None:
 def _arrays(table: Any, data: bytes, start: int, array_bytes: int) -> list[Array]:
     """Check the total size of the arrays in the table, and read them."""
     if not isinstance(table, list):
-        raise FlawError("its header has no list of arrays")
+        raise FlawError("the header has no list of arrays")
     described = [_described(entry) for entry in table]
     total = sum(dtype.itemsize * math.prod(shape) for dtype, shape in described)
     if total != array_bytes:
-        raise FlawError(f"its arrays take {total:,} bytes; {array_bytes:,} are present")
+        raise FlawError(f"the arrays need {total:,} bytes, but {array_bytes:,} are present")
     arrays = []
     for dtype, shape in described:
         size = math.prod(shape)
         array = np.frombuffer(data, dtype=dtype, count=size, offset=start).reshape(shape).copy()
         if dtype.kind == "b" and np.any(array.view(np.uint8) > 1):
-            raise FlawError("an array of booleans holds bytes other than 0 and 1")
+            raise FlawError("an array of booleans contains bytes other than 0 and 1")
         arrays.append(array)
         start += dtype.itemsize * size
     return arrays
@@ -135,40 +138,40 @@ def _described(entry: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
         raise FlawError(f"an array is described with {entry!r:.80} instead of its dtype and shape")
     dtype, shape = entry["dtype"], entry["shape"]
     if not isinstance(dtype, str) or not (dtype in DTYPES or BYTES_DTYPE.fullmatch(dtype)):
-        raise FlawError(f"an array has the dtype {dtype!r:.80}")
+        raise FlawError(f"an array has the unsupported dtype {dtype!r:.80}")
     if (
         not isinstance(shape, list)
         or len(shape) > LARGEST_DIMENSIONS
         or not all(type(n) is int and 0 <= n <= LARGEST_FILE for n in shape)
     ):
-        raise FlawError(f"an array has the shape {shape!r:.80}")
+        raise FlawError(f"an array has the invalid shape {shape!r:.80}")
     return np.dtype(dtype), tuple(shape)
 
 
 def read_whole(path: Path) -> bytes:
-    """Read a regular file of at most LARGEST_FILE bytes; if it is not a model file, read only the first bytes."""
+    """Read a model file of at most LARGEST_FILE bytes; return only the first bytes of any other file."""
     if not path.exists():
         raise missing_file(path)
     if not path.is_file():
-        raise FlawError("it is not a regular file", OTHER_FILE)
+        raise FlawError("the path is not a regular file", OTHER_FILE)
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > LARGEST_FILE:
-            raise FlawError(f"it has {size:,} bytes; the limit for a model file is {LARGEST_FILE:,}")
+            raise FlawError(f"the file has {size:,} bytes; the limit for a model file is {LARGEST_FILE:,}")
         start = file.read(len(MAGIC))
         # The first bytes are enough to recognise a file that is not a model file.
         return start + file.read(size + 1) if start == MAGIC else start
 
 
 class Encoder:
-    """Converts values to JSON and collects their arrays; ``model_bytes`` converts nested estimators to bytes."""
+    """Converter from values to JSON, which collects arrays in ``arrays``; ``model_bytes`` encodes nested estimators."""
 
     def __init__(self, model_bytes: Callable[[Any], bytes] | None = None) -> None:
         self.arrays: list[Array] = []
         self.model_bytes = model_bytes
 
     def encode(self, value: Any) -> Any:
-        """Return the value as JSON; raise FlawError if a model file cannot store it."""
+        """Return the JSON form of a value; raise FlawError if the value cannot be stored in a model file."""
         if value is None or isinstance(value, (bool, str)):
             return value if not isinstance(value, np.str_) else str(value)
         if isinstance(value, np.generic):
@@ -208,22 +211,22 @@ class Encoder:
 
 
 class Decoder:
-    """Converts JSON back to values; each array must be referenced exactly once, in order.
+    """Converter from JSON to values; each array must be referenced exactly once, in order.
 
-    ``model_of`` reads model files within the file; they hold no further ones.
+    ``model_of`` decodes nested model files, which must not contain nested files themselves.
     """
 
     def __init__(self, arrays: list[Array], model_of: Callable[[bytes], Any] | None = None) -> None:
         self.arrays, self.used, self.model_of = arrays, 0, model_of
 
     def decode(self, value: Any, depth: int = 0) -> Any:
-        """Return the value; raise FlawError if the JSON does not encode a value."""
+        """Return the value that is encoded in JSON; raise FlawError if the encoding is invalid."""
         if value is None or isinstance(value, (bool, str)):
             return value
         if isinstance(value, (int, float)):
             return _checked_number(value)
         if depth >= DEEPEST:
-            raise FlawError(f"a value is nested more than {DEEPEST} deep")
+            raise FlawError(f"a value is nested more than {DEEPEST} levels deep")
         if isinstance(value, list):
             return [self.decode(item, depth + 1) for item in value]
         if len(value) == 1:
@@ -245,11 +248,13 @@ class Decoder:
     def finish(self) -> None:
         """Raise if an array was not referenced."""
         if self.used != len(self.arrays):
-            raise FlawError(f"{len(self.arrays)} arrays are present, but {self.used} are used")
+            raise FlawError(f"{len(self.arrays)} arrays are present, but only {self.used} are used")
 
     def _array(self, content: Any) -> Array:
         if type(content) is not int or content != self.used or content >= len(self.arrays):
-            raise FlawError(f"it refers to array {content!r:.80} instead of array {self.used} of {len(self.arrays)}")
+            raise FlawError(
+                f"a value refers to array {content!r:.80} instead of array {self.used} of {len(self.arrays)}"
+            )
         self.used += 1
         return self.arrays[content]
 
@@ -305,7 +310,7 @@ def _words(content: Any) -> list[str]:
 
 def _checked_number(value: float) -> float:
     if isinstance(value, int) and not SMALLEST_INT <= value <= LARGEST_INT:
-        raise FlawError("an integer needs more than 64 bits")
+        raise FlawError("an integer has more than 64 bits")
     if isinstance(value, float) and not math.isfinite(value):
         raise FlawError("a number is too large for a float")
     return value

@@ -1,4 +1,4 @@
-"""Model files: write and read estimators without pickle."""
+"""Write estimators to model files and read them again, without pickle."""
 
 import math
 import os
@@ -30,26 +30,26 @@ VERSION = re.compile(r"[0-9A-Za-z.+!_-]{1,64}")
 
 
 class ModelFileError(ValueError):
-    """The file is not a model file, is damaged, or was written by a newer hyplearn."""
+    """Raised if a file is not a model file, is damaged, or was written by a newer version of hyplearn."""
 
 
 def save(estimator: Any, path: PathLike) -> None:
     """Write an estimator to a model file, from which :func:`hyplearn.load` restores it bit for bit.
 
-    The file is written atomically, so that no reader sees a part of it. It contains only arrays and JSON, in the format
-    of ``docs/format.md``; the same estimator always gives the same bytes.
+    The file is written atomically, so that no reader sees an incomplete file. It contains only arrays and JSON, in the
+    format that ``docs/format.md`` describes. The same estimator always gives the same bytes.
 
     Parameters
     ----------
     estimator : estimator of hyplearn
-        Fitted, in the middle of a stream, or not fitted yet.
+        Estimator to save. It may be fitted, partially fitted with ``partial_fit``, or not fitted.
     path : str or path
         Path that ends in ``.hyp``. An existing file is replaced.
 
     Raises
     ------
     TypeError
-        If the estimator is not one of hyplearn's.
+        If the object is not an estimator of hyplearn.
     ValueError
         If a parameter is a function, a generator or another object that is not a plain value.
 
@@ -76,18 +76,18 @@ def save(estimator: Any, path: PathLike) -> None:
 def load(path: PathLike) -> Any:
     """Load an estimator from a model file written by :func:`save`.
 
-    Sizes, checksum, types, shapes and ranges of numbers are checked before an estimator is made. No file can make it
-    run code, nor use much more memory than twice the size of the file.
+    The checksum and the sizes, types, shapes and ranges of all values are checked before the estimator is created. No
+    file can execute code, or take much more memory than twice its size.
 
     Parameters
     ----------
     path : str or path
-        The file.
+        Path of the model file.
 
     Raises
     ------
     ModelFileError
-        If the file is damaged, no model file, or of a newer hyplearn.
+        If the file is damaged, is not a model file, or was written by a newer version of hyplearn.
     FileNotFoundError
         If the file does not exist.
     """
@@ -95,7 +95,7 @@ def load(path: PathLike) -> Any:
 
 
 def read_metadata(path: PathLike) -> dict[str, Any]:
-    """Return versions, class, parameters, certificate, feature names, classes and checksum of a model file.
+    """Return the versions, class, parameters, certificate, feature names, classes and checksum of a model file.
 
     The file is checked as in :func:`hyplearn.load`.
 
@@ -117,7 +117,7 @@ def _read(path: PathLike, reader: Callable[[bytes], Any]) -> Any:
     """Apply ``reader`` to the bytes of a file, and add the name of the file to error messages."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(
-            f"path must be the path of a model file; got {type(path).__name__}.\nPass the file that save wrote."
+            f"path must be the path of a model file; got {type(path).__name__}.\nPass a file written by save."
         )
     path = Path(path).expanduser()
     try:
@@ -155,7 +155,7 @@ def to_bytes(estimator: Any) -> bytes:
     if schema is None or type(estimator) is not schema.cls:
         raise TypeError(
             f"A model file stores one estimator of hyplearn; got {type(estimator).__name__}.\n"
-            f"{_instead(estimator)}; supported are {', '.join(SCHEMAS)}."
+            f"{_instead(estimator)}; the supported classes are {', '.join(SCHEMAS)}."
         )
     parameters = estimator.get_params(deep=False)
     state = {name: value for name, value in vars(estimator).items() if name not in parameters}
@@ -164,8 +164,8 @@ def to_bytes(estimator: Any) -> bytes:
         state.pop("_tree", None)  # recomputed from the points
         parts = take_apart(state)
         schema.check(parameters, parts)
-        # Attributes are stored in the order of the schema, not of assignment, so that equal estimators give equal
-        # bytes.
+        # Attributes are stored in the order of the schema, not in the order of assignment, so that equal estimators
+        # give equal bytes.
         attributes = {name: parts[name] for name in (*schema.fitted, *schema.settings) if name in parts}
         encoder = Encoder(to_bytes)
         header = {
@@ -177,7 +177,7 @@ def to_bytes(estimator: Any) -> bytes:
         }
         return pack(header, encoder.arrays)
     except FlawError as flaw:
-        advice = "Fit it again, and save it as it is." if flaw.advice == SAVE_AGAIN else flaw.advice
+        advice = "Fit the estimator again, and save it without changes." if flaw.advice == SAVE_AGAIN else flaw.advice
         raise ValueError(f"{type(estimator).__name__} cannot be saved: {flaw.problem}.\n{advice}") from None
 
 
@@ -185,12 +185,14 @@ def from_bytes(data: bytes, *, within: bool = False) -> Any:
     """Restore an estimator from the bytes of a (possibly nested) model file; raise FlawError if they are invalid."""
     version, header, arrays = unpack(data)
     if set(header) != HEADER:
-        raise FlawError(f"its header has the entries {sorted(header)!r:.200}, not {sorted(HEADER)}")
+        raise FlawError(f"the header has the entries {sorted(header)!r:.200} instead of {sorted(HEADER)}")
     if not isinstance(header["library"], str) or not VERSION.fullmatch(header["library"]):
         raise FlawError(f"{header['library']!r:.80} is not a library version")
     name = header["class"]
     if not isinstance(name, str) or name not in SCHEMAS:
-        raise FlawError(f"it holds the unknown class {name!r:.80}", "Upgrade hyplearn, or save the model again.")
+        raise FlawError(
+            f"the file contains the unknown class {name!r:.80}", "Upgrade hyplearn, or save the model again."
+        )
     schema, decoder = SCHEMAS[name], Decoder(arrays, None if within else partial(from_bytes, within=True))
     parameters, attributes = (_decoded(decoder, header, part) for part in ("parameters", "attributes"))
     decoder.finish()
@@ -198,7 +200,7 @@ def from_bytes(data: bytes, *, within: bool = False) -> Any:
         parameters, attributes = upgrade(name, parameters, attributes)
     schema.check(parameters, attributes)
     if header["certificate"] != _certificate(attributes):
-        raise FlawError("the certificate in its header differs from the one in its arrays")
+        raise FlawError("the certificate in the header differs from the certificate in the arrays")
     estimator = schema.cls(**parameters)
     for attribute, value in put_together(attributes, parameters, streams="_descents.w" in schema.fitted).items():
         setattr(estimator, attribute, value)
@@ -207,7 +209,7 @@ def from_bytes(data: bytes, *, within: bool = False) -> Any:
 
 def _decoded(decoder: Decoder, header: dict[str, Any], part: str) -> dict[str, Any]:
     if not isinstance(header[part], dict):
-        raise FlawError(f"its {part} are {header[part]!r:.80}, not an object")
+        raise FlawError(f"the {part} are {header[part]!r:.80}, not an object")
     return {name: decoder.decode(value) for name, value in header[part].items()}
 
 

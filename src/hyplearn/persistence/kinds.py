@@ -1,7 +1,8 @@
 """Kinds of fitted attributes: a type, a symbolic shape, and a condition on the values.
 
-A symbol is a size that is read from the first attribute with this symbol and then holds for all: ``d`` coordinates,
-``K`` classes, ``P`` binary problems, ``S`` support vectors, and further ones of a schema.
+A symbol in a shape is a size that several attributes share. Its value is taken from the first attribute with this
+symbol: ``d`` is the number of coordinates, ``K`` of classes, ``P`` of binary problems and ``S`` of support vectors. A
+schema may use further symbols.
 """
 
 from collections.abc import Callable
@@ -17,15 +18,15 @@ from hyplearn.persistence.container import FlawError
 from hyplearn.types import Array
 
 LARGEST_INTEGER = 2**62
-# Largest allowed absolute value of weights. Their products with slopes, mixing and row lengths (up to 1e17 near the
-# rim) do not overflow.
+# Maximum absolute value of weights. It is small enough that the products of weights, slopes, mixing matrices and row
+# lengths (up to 1e17 near the rim) do not overflow.
 LARGEST_NUMBER = 1e60
 SINGLE = float(np.finfo(np.float32).max)
 
 
 @dataclass
 class Sizes:
-    """Known values of the symbols in shapes, such as "d", and the absolute curvature of the ball."""
+    """Values of the symbols in shapes, such as "d", and the absolute value ``c`` of the curvature."""
 
     c: float
     symbols: dict[str, int]
@@ -41,7 +42,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of an attribute: a description for error messages, and a test of values."""
+    """Kind of an attribute: a description for error messages, and a function that tests values."""
 
     words: str
     holds: Callable[[Any, Sizes], bool]
@@ -78,18 +79,18 @@ def _array(words: str, dtypes: tuple[str, ...], right: Callable[[Array, float], 
 def are_inside(a: Array, c: float) -> bool:
     """Return whether all points lie inside the ball of curvature -c."""
     rows = np.ascontiguousarray(a.reshape(-1, a.shape[-1]))
-    return bool(np.all(row_gaps(rows, c) > 0))  # NaN and infinity have no positive gap
+    return bool(np.all(row_gaps(rows, c) > 0))  # the gap of a point with NaN or infinity is not positive
 
 
 def _are_features(a: Array, c: float) -> bool:
-    """Return whether the values are small enough to be squared, and the rows are distinct and sorted."""
+    """Return whether the values can be squared without overflow, and the rows are distinct and sorted."""
     return bool(np.all(np.abs(a) <= LARGEST_FEATURE)) and np.array_equal(a, np.unique(a, axis=0))
 
 
 # Each of these functions takes a shape and returns a kind, for example real("P", "d").
 real = partial(_array, f"float64 numbers up to {LARGEST_NUMBER:g}", ("f8",), lambda a, c: np.abs(a) <= LARGEST_NUMBER)
 positive = partial(_array, "positive finite float64 numbers", ("f8",), lambda a, c: (a > 0) & (a < np.inf))
-# Costs may be infinite, for a hard margin.
+# Costs may be infinite, which means a hard margin.
 costs = partial(_array, "positive float64 numbers", ("f8",), lambda a, c: a > 0)
 # These arrays may contain NaN, which marks an unknown value.
 proof = partial(_array, "float64 numbers", ("f8",), lambda a, c: True)
@@ -117,7 +118,7 @@ def words(*shape: str | int, among: tuple[str, ...]) -> Kind:
 
 
 def labels(symbol: str) -> Kind:
-    """Return the kind of class labels: at least two, distinct and sorted, of any type; floats must be integers."""
+    """Return the kind of arrays of two or more distinct, sorted class labels; floats must be integral."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or value.ndim != 1 or len(value) < 2:

@@ -1,4 +1,4 @@
-"""Export of fitted classifiers as ONNX graphs, for use without Python."""
+"""Export fitted classifiers as ONNX graphs, which can be used without Python."""
 
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,14 @@ from hyplearn.kernels.nystrom import LandmarkKernel
 from hyplearn.persistence.files import PathLike
 from hyplearn.types import Array
 
-# Versions of the ONNX operators and of the file format, supported by all recent runtimes. Graphs are built without spox
-# and onnxscript: these give identical results for arsinh, but take 0.4 and 0.8 s to import and write a newer IR
+# Versions of the ONNX operators and of the file format that all recent runtimes support. Graphs are not built with spox
+# or onnxscript: these give identical results for arsinh, but take 0.4 s and 0.8 s to import, and write a newer IR
 # version.
 OPSET, IR_VERSION = 17, 8
 
 
 class Tensor:
-    """Named output of a node; arithmetic with numbers, arrays and other tensors adds nodes to its graph."""
+    """Named output of a node. Arithmetic with numbers, arrays or other tensors adds nodes to the graph."""
 
     def __init__(self, graph: "Graph", name: str) -> None:
         self.graph, self.name = graph, name
@@ -42,7 +42,7 @@ class Tensor:
 
 
 class Graph:
-    """ONNX graph under construction: nodes and constants, and functions that ONNX does not provide."""
+    """ONNX graph under construction, with methods for functions that ONNX does not provide."""
 
     def __init__(self, helpers: Any) -> None:
         self.onnx, self.nodes, self.constants = helpers, [], []  # type: ignore[var-annotated]
@@ -64,7 +64,7 @@ class Graph:
         return Tensor(self, out)
 
     def sum_of_last(self, x: Tensor, *, keep: bool = False) -> Tensor:
-        """Sum over the last axis."""
+        """Return the sum over the last axis."""
         return self.node("ReduceSum", x, np.array([-1]), keepdims=int(keep))
 
     def log1p(self, u: Tensor) -> Tensor:
@@ -97,11 +97,10 @@ class Graph:
         return self.node("Where", self.node("Greater", cosh, np.cosh(NEAR)), far, 1.0)
 
     def row_products(self, X: Tensor, W: Array, P: Array, *, c: float, frame: bool) -> tuple[Tensor, Tensor]:
-        """Return ``⟨f, w⟩`` and ``cosh ρ`` for each point and each pair (w, p); f is the row of the point at p.
+        """Return ``⟨f, w⟩`` and ``cosh ρ`` for each point and each pair (w, p), where f is the row of the point at p.
 
-        Both results have the same scale.
-
-        As in :mod:`hyplearn.tangent`: ``f = along (s - bend p)`` with ``s = x - p`` and ``bend = c‖s‖² / g_p``.
+        With ``frame``, both results are multiplied by ρ / sinh ρ. As in :mod:`hyplearn.tangent`, the row is
+        ``f = along (s - bend p)`` with ``s = x - p`` and ``bend = c‖s‖² / g_p``.
         """
         gaps = self.tensor(1.0) - self.sum_of_last(X * X, keep=True) * c
         # Gaps of points outside the ball are set to NaN, so that their scores are NaN.
@@ -142,21 +141,22 @@ class Graph:
 
 
 def export_onnx(estimator: Any, path: PathLike, *, dtype: str = "float64") -> None:
-    """Write a fitted classifier as an ONNX graph.
+    """Export a fitted classifier to a file as an ONNX graph.
 
-    The graph takes points as ``X`` of shape (n, n_features) and gives ``label`` (n,), ``decision`` as
-    ``decision_function`` does, and, where the classifier has them, ``probabilities`` (n, n_classes). It computes in
-    plain float64: the relative error is below 1e-6 for points with a gap 1 - c‖x‖² above 1e-9, and grows towards the
-    rim. For points outside the ball it gives NaN and an arbitrary label.
+    The input of the graph is ``X``, points of shape (n, n_features). Its outputs are ``label`` of shape (n,),
+    ``decision`` (the values of ``decision_function``) and, if the classifier has probabilities, ``probabilities`` of
+    shape (n, n_classes). The graph computes in float64. The relative error is below 1e-6 for points with a gap
+    1 - c‖x‖² above 1e-9, and grows towards the rim. For points outside the ball, the outputs are NaN and an arbitrary
+    label.
 
     Parameters
     ----------
     estimator : classifier of hyplearn
-        Fitted, with ``outside="raise"``.
+        Fitted classifier with ``outside="raise"``.
     path : str or path
         Path that ends in ``.onnx``. An existing file is replaced.
     dtype : {"float64", "float32"}, default="float64"
-        Type of the points that the graph takes; a runtime rejects others. The graph computes in float64 in any case.
+        Type of the input ``X``; runtimes reject other types. The graph always computes in float64.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def export_onnx(estimator: Any, path: PathLike, *, dtype: str = "float64") -> No
     if estimator.outside != "raise":
         raise ValueError(
             f"An ONNX graph cannot move points into the ball; got outside={estimator.outside!r}.\n"
-            'Project the points before, and export the model with set_params(outside="raise").'
+            'Project the points beforehand, and export the model after set_params(outside="raise").'
         )
     write_whole(path, _model(estimator, dtype).SerializeToString())
 

@@ -1,4 +1,4 @@
-"""Kinds of estimator parameters: a description and a test for each parameter name."""
+"""Allowed values of the parameters of estimators: a description and a test for each parameter name."""
 
 import numbers
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from hyplearn.reference import STRATEGIES
 
 
 class Parameter(NamedTuple):
-    """Kind of a parameter: a description, a test of values, and advice for values that cannot be stored."""
+    """Allowed values of a parameter: a description, a test, and advice for values that cannot be stored."""
 
     words: str
     holds: Callable[[Any], bool]
@@ -57,7 +57,10 @@ def or_word(parameter: Parameter, *words: str | None) -> Parameter:
 
 
 def _are_numbers(value: Any, right: Callable[[Any], Any], *dimensions: int) -> bool:
-    """Return whether a value is an array, list or tuple with an allowed ndim, of numbers that pass ``right``."""
+    """Return whether a value is an array, list or tuple of numbers that pass the test ``right``.
+
+    ``dimensions`` lists the allowed numbers of axes.
+    """
     if isinstance(value, (list, tuple)) and _has_numbers_only(value, max(dimensions)):
         try:
             value = np.array(value, dtype=np.float64)
@@ -69,8 +72,8 @@ def _are_numbers(value: Any, right: Callable[[Any], Any], *dimensions: int) -> b
 
 
 def _has_numbers_only(value: Any, depth: int) -> bool:
-    # Check the elements before conversion to an array: if they were strings, every element would take as much memory as
-    # the longest one.
+    # Check the elements before they are converted to an array: in an array of strings, every element would take as much
+    # memory as the longest string.
     if isinstance(value, (list, tuple)):
         return depth > 0 and all(_has_numbers_only(item, depth - 1) for item in value)
     return _is_number(value) or (type(value) is np.ndarray and value.ndim == 1 == depth and value.dtype.kind in "iuf")
@@ -166,7 +169,9 @@ def check_parameters(found: dict[str, Any], expected: dict[str, Parameter]) -> N
     """Raise unless the parameters have the expected names and kinds."""
     if set(found) != set(expected):
         missing, unknown = sorted(set(expected) - set(found)), sorted(set(found) - set(expected))
-        raise FlawError(f"its parameters are wrong: {missing!r:.200} are missing and {unknown!r:.200} are unknown")
+        raise FlawError(
+            f"the estimator has the wrong parameters: {missing!r:.200} are missing, and {unknown!r:.200} are unknown"
+        )
     for name, parameter in expected.items():
         if not parameter.holds(found[name]):
             shown = " ".join(repr(found[name]).split())  # the repr of a torch module has many lines
@@ -175,4 +180,4 @@ def check_parameters(found: dict[str, Any], expected: dict[str, Parameter]) -> N
     if isinstance(reference, (list, tuple, np.ndarray)) and not are_inside(
         np.asarray(reference, float), -float(found["curvature"])
     ):
-        raise FlawError("reference holds points outside the ball of its curvature", PARAMETERS["reference"].advice)
+        raise FlawError("reference contains points outside the ball", PARAMETERS["reference"].advice)

@@ -1,4 +1,4 @@
-"""Split composite attributes into parts, which a model file stores under the names "attribute.part"."""
+"""Split composite attributes into parts, which are stored in a model file under names such as "attribute.part"."""
 
 import dataclasses
 from typing import Any
@@ -17,8 +17,8 @@ from hyplearn.solvers.perceptron import Perceptron
 from hyplearn.solvers.sgd import Descent
 
 Values = dict[str, Any]
-# Types of composite attributes: dicts, named tuples, and the items of lists with one object per binary problem. The
-# fields of list items are stacked.
+# Types of composite attributes: a dict, a named tuple, or the type of the items in a list with one item per binary
+# problem. The fields of list items are stacked.
 COMPOSED: dict[str, type[Any]] = {
     "_descents": Descent,
     "_perceptrons": Perceptron,
@@ -27,8 +27,8 @@ COMPOSED: dict[str, type[Any]] = {
     "_hydra": Hydra,
     "_near": Neighbours,
 }
-# Fields of a decision that are stored. Classes and curvature are left out: they are stored as ``classes_`` and as a
-# parameter.
+# Fields of a decision that are stored. The classes and the curvature are not included, because they are stored as the
+# attribute ``classes_`` and as a parameter.
 DECISION_PARTS = ("link", "weights", "points", "intercepts", "gain", "through_points")
 PREFIX = "decision_."
 
@@ -51,7 +51,7 @@ def take_apart(state: Values) -> Values:
 
 
 def put_together(parts: Values, parameters: Values, *, streams: bool) -> Values:
-    """Invert :func:`take_apart`; with ``streams``, ``_descents`` is an empty list if no descents are stored."""
+    """Restore attributes from their parts; if ``streams`` is True, a missing ``_descents`` becomes an empty list."""
     state = {name: value for name, value in parts.items() if "." not in name}
     for name, made_of in COMPOSED.items():
         own = {key.partition(".")[2]: value for key, value in parts.items() if key.startswith(f"{name}.")}
@@ -120,15 +120,17 @@ BASELINES = ("HyperboloidSVC", "HyperboloidPerceptron", "EuclideanSVC", "Authors
 def upgrade(name: str, parameters: Values, attributes: Values) -> tuple[Values, Values]:
     """Convert the parameters and attributes of a version 0.1 file to the current version.
 
-    Predictions stay the same. A calibration on training scores becomes the default one in the parameters, which a new
-    fit would use.
+    Predictions do not change. The parameter ``calibration="training"``, which no longer exists, is replaced with the
+    default, which is used if the estimator is fitted again.
     """
     if name not in (*TANGENT, *SOFTMAX, *BASELINES):
         return parameters, attributes
     try:
         return _upgrade(name, dict(parameters), dict(attributes))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise FlawError(f"its attributes are not those of {name} in version 0.1 ({str(error)[:80]})") from None
+        raise FlawError(
+            f"the file does not contain the attributes of {name} in version 0.1 ({str(error)[:80]})"
+        ) from None
 
 
 def _upgrade(name: str, parameters: Values, attributes: Values) -> tuple[Values, Values]:

@@ -1,6 +1,7 @@
-"""Schemas of all estimators that can be stored: class, parameters, and kinds of the fitted attributes.
+"""Schemas of all estimators that can be saved, with their classes, parameters and kinds of fitted attributes.
 
-Saving and loading check estimators against this table, and a test checks ``docs/format.md`` against it.
+Estimators are checked against these schemas when they are saved and loaded. A test compares the schemas with
+``docs/format.md``.
 """
 
 import numbers
@@ -24,16 +25,16 @@ from hyplearn.persistence.parameters import (
 )
 
 Attributes = dict[str, Any]
-# Attributes that are repeated in the header as plain JSON, so that certificates can be read without decoding arrays.
+# Attributes that are repeated in the header as plain JSON, so that the certificate can be read without decoding arrays.
 CERTIFICATE = ("status_", "primal_", "dual_", "dual_gap_", "objective_", "converged_", "mistake_bound_", "margin_")
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Schema of the model files of one class; ``fitted`` lists kinds of fitted attributes in the order of checks.
+    """Schema of one class of estimators; ``fitted`` lists the kinds of its fitted attributes.
 
-    ``checks`` are further relations between attributes and parameters, ``choices`` the parameters that differ from
-    those of other classes, ``settings`` the attributes that may be set before a fit.
+    ``checks`` are functions that check attributes and parameters together. ``choices`` are the parameters whose allowed
+    values differ from those of other classes. ``settings`` are attributes that may be set before a fit.
     """
 
     cls: type[Any]
@@ -44,7 +45,7 @@ class Schema:
 
     @property
     def parameters(self) -> dict[str, Parameter]:
-        """Kinds of all parameters, by name."""
+        """Allowed values of all parameters, by the name of the parameter."""
         known = {**PARAMETERS, **self.choices}
         return {name: known[name] for name in self.cls._get_param_names()}
 
@@ -55,7 +56,7 @@ class Schema:
         expected = {**self.fitted, **self.settings}
         if unknown := sorted(set(attributes) - set(expected)):
             raise FlawError(
-                f"it has attributes that model files do not support: {unknown!r:.200}",
+                f"the estimator has attributes that cannot be stored in a model file: {unknown!r:.200}",
                 "Delete them, and set them again after loading.",
             )
         is_fitted = not set(attributes) <= set(self.settings)
@@ -65,14 +66,14 @@ class Schema:
                 if name == "classes_":
                     sizes.symbols["P"] = 1 if len(attributes[name]) == 2 else len(attributes[name])
             elif is_fitted and not kind.optional and name not in self.settings:
-                raise FlawError(f"it is only partly fitted: {name} is missing", "Fit it again.")
+                raise FlawError(f"the estimator is only partly fitted: {name} is missing", "Fit the estimator again.")
         if is_fitted:
             for check in self.checks:
                 check({**parameters, **attributes})
 
 
 def _absolute_curvature(parameters: dict[str, Any], attributes: Attributes) -> float:
-    """Return the absolute curvature of the ball, from the fitted attribute or else the parameter; 1 by default."""
+    """Return the absolute value of the curvature, from the fitted attribute or else from the parameter."""
     found = attributes.get("curvature_", parameters.get("curvature", -1.0))
     return -float(found) if isinstance(found, numbers.Real) else 1.0
 
@@ -180,8 +181,7 @@ _NETWORK_PARAMETERS = {
     **dict.fromkeys(("epochs", "batch_size", "patience"), integer(1)),
     "weight_decay": number_in(above=0.0, closed=True),
     "validation_fraction": number_in(above=0.0, below=1.0, closed=True),
-    # The checkpoint must be None: a loaded estimator with a checkpoint would overwrite and remove that file in the next
-    # fit.
+    # The checkpoint must be None: otherwise the next fit of a loaded estimator would overwrite and remove that file.
     "checkpoint": Parameter(
         "None",
         lambda value: value is None,
@@ -195,12 +195,12 @@ def _is_estimator(value: Any) -> bool:
     return any(type(value) is schema.cls for schema in _SCHEMAS if schema.cls is not estimators.ConformalClassifier)
 
 
-_MODEL = Kind("an estimator of this page other than ConformalClassifier", lambda value, sizes: _is_estimator(value))
+_MODEL = Kind("a supported estimator other than ConformalClassifier", lambda value, sizes: _is_estimator(value))
 _CONFORMAL = {
     **_LABELS,
     "estimator_": _MODEL,
     "estimators_": Kind(
-        "a list of estimators of this page other than ConformalClassifier",
+        "a list of supported estimators other than ConformalClassifier",
         lambda value, sizes: type(value) is list and all(map(_is_estimator, value)),
     ),
     "scores_": real("n"),
