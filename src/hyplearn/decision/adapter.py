@@ -1,4 +1,4 @@
-"""Adapter that gives classifiers of other packages the interface of a decision."""
+"""Adapter that gives classifiers from other packages the interface of :class:`~hyplearn.decision.Decision`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +16,17 @@ from hyplearn.types import Array
 class ForeignDecision:
     """Decision of any classifier with scikit-learn's methods, such as a pipeline or a nearest-neighbour classifier.
 
-    Its boundaries are known if it has ``hyperplane_between(a, b)``, which returns (w, p) for two labels with w on the
-    side of a; or ``coef_`` and ``reference_`` of equal shape, a normal and a point per problem.
+    Its boundaries are known in two cases: if the classifier has a method ``hyperplane_between(a, b)``, which returns
+    (w, p) for two labels, where w points to the side of a; or if it has ``coef_`` and ``reference_`` of equal shape,
+    which contain one normal and one point per problem.
     """
 
-    estimator: Any  # fitted classifier
-    classes: Array  # labels of the classes
-    c: float  # absolute curvature of the ball
+    # Fitted classifier.
+    estimator: Any
+    # Labels of the classes.
+    classes: Array
+    # Absolute value of the curvature.
+    c: float
 
     @property
     def is_binary(self) -> bool:
@@ -58,12 +62,12 @@ class ForeignDecision:
         return np.asarray(self.estimator.reference_ if self._has("reference_") else ())
 
     def _has(self, name: str) -> bool:
-        # An estimator with decision_ gets here only if its class overrides a prediction method. Its attributes then do
-        # not describe its boundaries.
+        # An estimator with decision_ is wrapped only if its class overrides a prediction method. In this case its
+        # attributes do not describe its boundaries.
         return hasattr(self.estimator, name) and not hasattr(self.estimator, "decision_")
 
     def boundary(self) -> Equidistant | None:
-        """Return the hyperplane that separates two classes; None if it is unknown or there are more than two."""
+        """Return the hyperplane that separates two classes; None if it is unknown or there are more classes."""
         if not self.is_binary:
             return None
         if self.is_pairwise:
@@ -82,7 +86,7 @@ class ForeignDecision:
         return None if found is None else (np.asarray(found[0]), np.asarray(found[1]))
 
     def steepness(self) -> Array | None:
-        """Return a factor of 1 for each problem, because distances are compared directly; None if they are unknown."""
+        """Return a factor of 1 per problem, because the largest distance decides; None if distances are unknown."""
         if self.is_binary or not self.has_hyperplanes or not np.all(np.any(self.weights, axis=1)):
             return None
         return np.ones(len(self.weights))
@@ -96,7 +100,7 @@ def fitted_classifier(estimator: Any) -> Any:
     if not hasattr(estimator, "predict") or not hasattr(estimator, "classes_"):
         raise ValueError(
             f"A plot of classes needs a classifier with predict and classes_; got {type(estimator).__name__}.\n"
-            "Pass a fitted classifier, alone or at the end of a pipeline."
+            "Pass a fitted classifier, or a pipeline that ends with one."
         )
     return estimator
 
@@ -112,19 +116,19 @@ def decision_of(estimator: Any, curvature: float | None = None) -> Decision | Fo
 
 
 def _evaluates_it(estimator: Any) -> bool:
-    """Whether the classifier predicts with its ``decision_``; False if a subclass overrides a prediction method."""
+    """Return whether the classifier predicts with its ``decision_``, and no subclass overrides a prediction method."""
     methods = (getattr(estimator, name, None) for name in ("predict", "predict_proba", "decision_function"))
     return all(method.__module__.startswith("hyplearn.") for method in methods if method is not None)
 
 
 def curvature_of(estimator: Any, given: float | None) -> float:
-    """Return the curvature of the estimator or a nested estimator; if they have none, return the given value, or -1."""
+    """Return the curvature of the estimator or of a nested one; if they have none, the given value or else -1."""
     within = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
     own = next((one.curvature for one in [estimator, *within] if hasattr(one, "curvature")), None)
     if own is not None and given is not None and own != given:
         raise ValueError(
-            f"{type(estimator).__name__} was fitted with curvature={own}; got curvature={given} for its plot.\n"
-            "Leave curvature out."
+            f"{type(estimator).__name__} was fitted with curvature={own}; got curvature={given} for the plot.\n"
+            "Omit curvature."
         )
     curvature = next((value for value in (own, given) if value is not None), -1.0)
     absolute_curvature(curvature)

@@ -1,15 +1,16 @@
-r"""Decision boundaries: generalised spheres of hyperbolic space, each with its signed distance.
+r"""Decision boundaries: generalised spheres in hyperbolic space, and signed distances to them.
 
-With the distance ρ to a centre and the direction e seen from there, the zeros of
+Let ρ be the distance of a point to a centre, and e the unit vector from the centre towards the point. The zero set of
 
 .. math:: f = u_0 \cosh \rho + \langle u, e \rangle \sinh \rho + b
 
-are, by the sign of :math:`N^2 = \|u\|^2 - u_0^2`,
+depends on the sign of :math:`N^2 = \|u\|^2 - u_0^2`:
 
-- N² > 0: an equidistant of the geodesic hyperplane b = 0, whose signed distance δ has :math:`\sinh \delta = (f - b)/N`;
-  with b = 0 that hyperplane itself;
-- N² < 0: a sphere, or nothing. :math:`f - b = \pm |N| \cosh d` with the distance d to its centre;
-- N² = 0: a horosphere, the limit of both.
+- If N² > 0, it is an equidistant of a geodesic hyperplane. The signed distance δ to this hyperplane satisfies
+  :math:`\sinh \delta = (f - b)/N`. If b = 0, the zero set is the hyperplane itself.
+- If N² < 0, it is a sphere, or empty. The distance d to the centre of the sphere satisfies
+  :math:`f - b = \pm |N| \cosh d`.
+- If N² = 0, it is a horosphere, which is the limit of both.
 """
 
 import math
@@ -23,25 +24,29 @@ from hyplearn.tangent import from_frame, z_dot
 from hyplearn.types import Array
 
 Hyperplane: TypeAlias = tuple[Array, Array]
-# Largest value of N / ‖u‖ that is treated as 0: the zero set is then a horosphere. It is represented as an equidistant
-# of a hyperplane at distance 18 from the centre; in float64 the two are the same.
+# Largest value of N / ‖u‖ that is treated as 0, so that the zero set is a horosphere. A horosphere is represented as an
+# equidistant of a hyperplane at distance 18 from the centre; in float64 the two cannot be distinguished.
 LIGHT_LIKE = 1e-8
 
 
 class Equidistant(NamedTuple):
     """Points at a fixed signed distance from a geodesic hyperplane; at distance 0, the hyperplane itself."""
 
-    w: Array  # normal of the hyperplane; it points to the positive side
-    p: Array  # a point of the hyperplane
-    height: float  # signed hyperbolic distance from the hyperplane
-    kind: str = "equidistant"  # "equidistant", "hyperplane" or "horosphere"
+    # Normal of the hyperplane, which points to the positive side.
+    w: Array
+    # Any point of the hyperplane.
+    p: Array
+    # Signed hyperbolic distance of the boundary from the hyperplane.
+    height: float
+    # Kind of the boundary: "equidistant", "hyperplane" or "horosphere".
+    kind: str = "equidistant"
 
     def distances(self, X: Array, gaps: Array, c: float) -> Array:
         """Return the signed distances of points with the given gaps to the boundary; positive on the positive side."""
         return self.distance_at(self.levels(X, gaps, c), c)
 
     def levels(self, X: Array, gaps: Array, c: float) -> Array:
-        """Return a number for each point that increases with its signed distance, and takes less time."""
+        """Return a number per point that increases with the signed distance, and is faster to compute."""
         length = np.linalg.norm(self.w)
         # A unit vector is not normalised again, because that would change its last bits.
         w = np.sqrt(c) * (self.w if abs(length - 1) <= 1e-15 else self.w / length)
@@ -60,9 +65,9 @@ class Equidistant(NamedTuple):
 class Sphere(NamedTuple):
     """Points at a fixed distance from a centre."""
 
-    p: Array  # the centre
-    radius: float  # hyperbolic radius
-    side: float  # 1 if the positive side is outside, -1 if it is inside
+    p: Array  # centre of the sphere
+    radius: float  # hyperbolic radius of the sphere
+    side: float  # 1 if the positive side is outside the sphere, -1 if it is inside
     kind: str = "sphere"
 
     def distances(self, X: Array, gaps: Array, c: float) -> Array:
@@ -70,7 +75,7 @@ class Sphere(NamedTuple):
         return self.distance_at(self.levels(X, gaps, c), c)
 
     def levels(self, X: Array, gaps: Array, c: float) -> Array:
-        """Return a number for each point that increases with its signed distance, and takes less time."""
+        """Return a number per point that increases with the signed distance, and is faster to compute."""
         gap_p = row_gaps(self.p[None], c)[0]
         return self.side * (np.sqrt(squared_distances(X, self.p)) / np.sqrt(gaps) / np.sqrt(gap_p))
 
@@ -94,7 +99,7 @@ def plane_boundary(w: Array, p: Array, height: float = 0.0) -> Equidistant:
 
 
 def boundary_of(u: Array, b: float, centre: Array, *, c: float) -> Boundary | None:
-    """Return the boundary ``u[0] cosh ρ + ⟨u[1:], e⟩ sinh ρ + b = 0`` about the centre; None if empty in float64."""
+    """Return the zero set of ``u[0] cosh ρ + ⟨u[1:], e⟩ sinh ρ + b``; None if it is empty in float64."""
     return boundaries_of(u[None], np.array([b]), centre[None], c=c)[0]
 
 
@@ -120,10 +125,10 @@ def boundaries_of(U: Array, intercepts: Array, centres: Array, *, c: float) -> l
 
 
 class _Form(NamedTuple):
-    """Kind of a boundary ("" for an empty boundary), and its position relative to the centre."""
+    """Kind of a boundary ("" if it is empty), and its position relative to the centre."""
 
     kind: str
-    axis: Array  # unit vector
+    axis: Array  # unit vector at the centre
     far: float = 0.0  # signed distance along the axis from the centre to the boundary's point p
     size: float = 0.0  # height of an equidistant, or radius of a sphere
     side: float = 1.0
@@ -138,7 +143,7 @@ def _form(u: Array, b: float, root: float) -> _Form:
     light, sign = size <= LIGHT_LIKE * length, math.copysign(1.0, time)
     if light or length > abs(time):
         if light and time * b >= 0:
-            return _Form("", axis)  # no zeros: f - b has the sign of u₀ everywhere, and b has the same sign or is 0
+            return _Form("", axis)  # no zeros: f - b has the sign of u₀ everywhere, and b has this sign or is 0
         size = max(size, LIGHT_LIKE * length)
         kind = "horosphere" if light else "equidistant" if b else "hyperplane"
         # The point of the hyperplane nearest to the centre is at distance t along the axis, with tanh t = -u₀ / ‖u‖.
@@ -152,13 +157,13 @@ def _form(u: Array, b: float, root: float) -> _Form:
 def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyperplane | None:
     r"""Return the geodesic hyperplane (w, p) tangent to the zero set of f at the zero nearest to the centre.
 
-    On a sphere around the centre f is highest and lowest on the axis along u, so the nearest zero lies there, where
-    with :math:`E = e^\rho` and f positive at the centre
+    On any sphere around the centre, f has its maximum and minimum on the axis along u. The nearest zero therefore lies
+    on this axis. If f is positive at the centre, :math:`E = e^\rho` is a root of
 
     .. math:: (u_0 - \|u\|) E^2 + 2 b E + (u_0 + \|u\|) = 0.
 
-    The whole boundary lies on one side of the hyperplane; with b = 0 they coincide. w points to the positive side of f,
-    and its length is the slope of f at p. None if f has no zeros in float64.
+    The whole boundary lies on one side of the hyperplane; if b = 0, it is the hyperplane. The normal w points to the
+    positive side of f, and its length is the slope of f at p. The result is None if f has no zeros in float64.
     """
     length = float(np.linalg.norm(u[1:]))
     axis = u[1:] / length if length > 0 else np.eye(len(centre))[0]
@@ -178,13 +183,13 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
 
 
 def _moved(centre: Array, axis: Array, far: float, c: float) -> Array | None:
-    """Return the point at signed distance ``far`` along the axis; None if float64 cannot represent it."""
+    """Return the point at the signed distance ``far`` along the axis; None if it is not representable in float64."""
     p = from_frame(far * axis, centre, c=c)
     # Floats are sparse close to the rim, so a computed point may lie on or outside the rim.
     return p if abs(distance(p, centre, c=c) - abs(far)) * math.sqrt(c) <= 0.1 else None
 
 
 def _carried(axis: Array, centre: Array, p: Array, c: float) -> Array:
-    """Return the unit vector that results from transporting the axis to p."""
+    """Transport the axis from the centre to p, and normalise it."""
     normal = transport(axis, centre, p, c=c)
     return normal / np.linalg.norm(normal)

@@ -1,24 +1,24 @@
 r"""Calibration, which computes probabilities from the values of the binary problems.
 
-A model's values are signed distances, or another number per problem. A calibration makes scores of them, and
-probabilities of the scores:
+The values of a model are signed distances or similar numbers, one per binary problem. A calibration converts values v
+to scores s, and scores to probabilities:
 
-- **two classes**: :math:`s = a v + b`, :math:`P(1) = \sigma(s)`. Where the boundary has to pass through a reference
-  point, the offset is the intercept that the geometry denies it: the decision then lies on an equidistant of the
-  hyperplane, and every distance, picture and file has it there. Where the boundary separates the training rows, or the
-  model has an intercept of its own, the boundary stays where it is: the sigmoid is *pinned*, b = 0.
-- **more classes**: :math:`s = A v + b`, :math:`P(k) = \operatorname{softmax}(s)_k`, the softmax regression of the class
-  on all values. Values of different problems are not comparable, as each boundary has a side and a scale of its own,
-  and the value of one class says something about the others; scores are comparable. The prediction is the class of the
-  largest score.
+- **Two classes**: :math:`s = a v + b` and :math:`P(1) = \sigma(s)`. If the boundary must pass through a reference
+  point, the offset b acts as the intercept that the model lacks: the decision boundary is then an equidistant of the
+  hyperplane, and all distances, plots and files use this boundary. If the boundary separates the training rows, or if
+  the model has an intercept, the boundary is not moved: the sigmoid is *pinned*, which means that b = 0.
+- **More classes**: :math:`s = A v + b` and :math:`P(k) = \operatorname{softmax}(s)_k`, a softmax regression of the
+  class on all values. The values of different problems are not comparable, because each boundary has its own scale, and
+  the value of one class contains information about the others; scores are comparable. The class with the largest score
+  is predicted.
 
-A and b minimise the log-loss of values of rows that the model has not seen (:func:`deal_folds`): a model is too sure of
-its training rows. The slope of two classes has Platt's targets, just short of 1 and 0. Those of more classes have a
-normal prior, whose variance is chosen as the C of a softmax, together with the share ε of misplaced rows, which keeps
-probabilities away from 0 (``hyplearn.solvers.choice``).
+A and b minimise the log-loss on held-out rows (:func:`deal_folds`), because a model is overconfident on its training
+rows. For two classes, the sigmoid is fitted to Platt's targets, which are slightly less than 1 and more than 0. For
+more classes, A has a normal prior. Its variance is chosen like the C of a softmax regression, together with the share ε
+of misplaced rows, which keeps probabilities away from 0 (``hyplearn.solvers.choice``).
 
-``sharpness`` stands for the calibration of version 0.1 and of the paper, where each score has a sigmoid of its own and
-:math:`P(k) \propto \sigma(s_k)^\beta`.
+``sharpness`` is the exponent β in the calibration of version 0.1 and of the paper, in which each score has a separate
+sigmoid and :math:`P(k) \propto \sigma(s_k)^\beta`.
 """
 
 import warnings
@@ -35,20 +35,20 @@ from hyplearn.solvers.platt import fit_sigmoids as fit_each
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# Limits on the rows used for calibration. They have at most CALIBRATED_NUMBERS coordinates in total. The number of rows
-# is at most ROWS_PER_CLASS per class and CALIBRATED_ROWS in total, or ROWS_PER_ENTRY per element of A if that is
-# more. A parameter that is fitted to n rows increases the log-loss by about 1 / 2n.
+# Limits on the rows that are used for calibration. All rows together have at most CALIBRATED_NUMBERS coordinates. There
+# are at most ROWS_PER_CLASS rows per class and CALIBRATED_ROWS rows in total, or ROWS_PER_ENTRY rows per element of A
+# if that is more. Each parameter that is fitted to n rows increases the log-loss by about 1 / 2n.
 CALIBRATED_NUMBERS, CALIBRATED_ROWS, ROWS_PER_CLASS, ROWS_PER_ENTRY = 2**21, 2**16, 2**13, 64
-# Number of digits to which values are compared: the values of identical rows may differ in their last bits.
+# Number of digits to which values are rounded before they are compared, because identical rows may have values that
+# differ in their last bits.
 SAME_VALUE = 9
 # TOL is the relative duality gap at which the final fit of A and b stops, and CHOICE_TOL is this gap for the fits that
 # choose the prior variance. LARGEST is log10 of the largest variance, for values divided by their root mean square.
 TOL, CHOICE_TOL, LARGEST = 1e-6, 3e-3, 3
-# Tolerance (predicted decrease of a mean loss) of the sigmoids of :func:`sigmoid_loss`, well below the differences of
-# the loss that decide between two values of C.
+# Tolerance of the fits in :func:`sigmoid_loss`: a fit stops if the predicted decrease of the mean loss is smaller. It
+# is well below the differences in the loss between two values of C.
 SIGMOID_TOL = 1e-6
-# Largest rank of A, which matters if there are many classes: further directions of the values take time and change the
-# probabilities little.
+# Maximum rank of A. With many classes, a higher rank would take more time and hardly change the probabilities.
 DIRECTIONS = 24
 # Slope used for a binary problem whose held-out values are uninformative: the probabilities are ½ up to rounding, but
 # the sign of the distance still decides the prediction.
@@ -56,7 +56,7 @@ FLAT = 1e-9
 
 
 def calibrated_rows(n_classes: int, d: int) -> int:
-    """Return the maximum number of rows, of d coordinates each, that are used for calibration."""
+    """Return the maximum number of rows with d coordinates that are used for calibration."""
     most = max(min(ROWS_PER_CLASS * n_classes, CALIBRATED_ROWS), ROWS_PER_ENTRY * n_classes**2)
     return min(CALIBRATED_NUMBERS // d, most)
 
@@ -70,9 +70,10 @@ class Calibration:
     slopes, offsets : ndarrays of shape (P,)
         Scores are ``slopes · values + offsets``.
     mixing : ndarray of shape (P, P) or None
-        The matrix A, if scores are ``A values + offsets``; ``slopes`` is its diagonal.
+        Matrix A if scores are ``A values + offsets``; ``slopes`` is its diagonal in this case.
     sharpness : float or None
-        None for the softmax of the scores (of one score, its sigmoid); else the power of their sigmoids.
+        If None, probabilities are the softmax of the scores, or the sigmoid of the only score. Otherwise, the exponent
+        of the sigmoids of the scores.
     floor : float
         Share ε of the uniform distribution in the probabilities ``(1 - ε) softmax(s) + ε / K``
         (``hyplearn.solvers.choice``). It does not change which class is the most likely.
@@ -109,9 +110,9 @@ class Calibration:
 
 
 def fit_calibration(values: Array, codes: Array, weights: Array, *, pinned: bool = False) -> Calibration:
-    """Fit a calibration to held-out values of shape (n, P) and class codes of the rows, by minimising the log-loss.
+    """Fit a calibration to held-out values of shape (n, P) and to class codes, by minimising the log-loss.
 
-    ``pinned`` leaves out the offset of two classes.
+    If ``pinned``, the offset for two classes is 0.
     """
     if values.shape[1] > 1:
         return _fit_softmax(values, codes, weights)
@@ -124,9 +125,9 @@ def fit_calibration(values: Array, codes: Array, weights: Array, *, pinned: bool
 def sigmoid_loss(
     values: Array, codes: Array, weights: Array, *, pinned: bool = False, start: Sigmoids | None = None
 ) -> tuple[float, Sigmoids]:
-    """Fit Platt's sigmoids to all problems; return their log-loss, summed over the problems, and the sigmoids.
+    """Fit Platt's sigmoid to each problem; return the log-loss, summed over the problems, and the sigmoids.
 
-    The loss is a fast criterion; ``start`` are sigmoids to start from.
+    The loss is a fast criterion for choosing C. The fits start from the sigmoids ``start``, if given.
     """
     scores, positive = values.T, _positive(values, codes)
     found = fit_each(scores, positive, weights, pinned=pinned, tol=SIGMOID_TOL, start=start)
@@ -141,7 +142,7 @@ def fit_sigmoids(values: Array, codes: Array, weights: Array) -> Calibration:
 
 
 def _positive(values: Array, codes: Array) -> Array:
-    """Return whether each row belongs to the positive class of each problem, as an array of shape (P, n)."""
+    """Return a mask of shape (P, n) of the rows that belong to the positive class of each problem."""
     positives = np.array([1]) if values.shape[1] == 1 else np.arange(values.shape[1])
     return positives[:, None] == codes
 
@@ -154,7 +155,7 @@ def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
     scales = np.sqrt(weights @ values**2 / weights.sum())
     scales[scales == 0] = 1.0
     scaled = values / scales
-    # Keep the directions in which the values differ most: the others matter little if there are many classes.
+    # Keep only the directions with the largest variation: with many classes, the others matter little.
     directions = np.linalg.eigh((weights[:, None] * scaled).T @ scaled)[1][:, ::-1][:, :DIRECTIONS]
     rows = np.column_stack([scaled @ directions, np.ones(len(values))])
 
@@ -165,12 +166,12 @@ def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
 
 
 def own_values(values: Array, codes: Array) -> Array:
-    """Return the value of each row in the problem of its class; with two classes there is only one problem."""
+    """Return the value of each row in the problem of its class, or in the only problem if there are two classes."""
     return values[np.arange(len(values)), codes] if values.shape[1] > 1 else values[:, 0]
 
 
 def without(weights: Array, held: Array) -> Array:
-    """Return the weights, with the weights of held-out rows set to 0."""
+    """Return a copy of the weights in which held-out rows have weight 0."""
     rest = weights.copy()
     rest[held] = 0
     return rest
@@ -181,10 +182,11 @@ def deal_folds(
 ) -> tuple[Array, Array]:
     """Return the fold in which each row is held out (-1 for never), and the number of distinct rows of each class.
 
-    The rows of a class are dealt out in the order of their values: every fold has its share of all classes, near and
-    far, copies of a row stay together, and neither the order of rows nor an isometry changes anything. Where all rows
-    of a class have one value, as with weights of zero, ``spare`` values order them. The only row of a class is never
-    held out, as nothing could be learned of its class without it.
+    The rows of each class are assigned to the folds in turn, in the order of their values. So every fold contains rows
+    of all classes, near the boundary and far from it, and copies of a row are in the same fold. The folds depend
+    neither on the order of rows nor on the choice of coordinates. If all rows of a class have the same value, for
+    example because the weights are zero, they are ordered by ``spare``. The only row of a class is never held out,
+    because nothing could be learned about this class without it.
     """
     dealt, n_distinct = np.full(len(values), -1), np.zeros(n_classes, dtype=np.int64)
     for k in range(n_classes):
@@ -201,7 +203,7 @@ def deal_folds(
 class HeldOut(NamedTuple):
     """Values of rows that were held out of the fit, and the assignment of rows to folds (:func:`deal_folds`).
 
-    The fits that choose C of an SVM have such values, so that the calibration needs no further fits.
+    The fits that choose C for an SVM provide such values, so that the calibration needs no further fits.
     """
 
     values: Array  # values of all problems, of shape (n, P); rows that are never held out are ignored
@@ -228,7 +230,7 @@ def warn_of_few_rows(n_distinct: Array, folds: int, classes: Array) -> None:
         warnings.warn(
             f"Classes with fewer distinct rows than the {folds} folds have unreliable probabilities: "
             f"{', '.join(few[:5])}{', ...' if len(few) > 5 else ''}.\n"
-            "Probabilities of a class with a single row come from its training score. Pass more rows, or fewer folds.",
+            "A class with a single row is calibrated on its training score. Pass more rows, or fewer folds.",
             UserWarning,
             stacklevel=5,
         )

@@ -1,14 +1,15 @@
 r"""Conformal prediction: p-values, prediction sets with guaranteed coverage, and predictions in a tree of classes.
 
-Of a classifier they are cross-conformal. Rows are dealt to folds; a row's own score :math:`s_i`, the larger the less it
-fits its class, comes from a model that has not seen its fold. With the score :math:`s_{f}(x, k)` of class k at x by the
-model without fold f, the p-value is
+The p-values of a classifier are cross-conformal. Rows are assigned to folds, and the score :math:`s_i` of row i is
+computed with a model that was fitted without the fold of this row. Large scores mean that a row does not fit its class
+well. Let :math:`s_{f}(x, k)` be the score of class k at the point x, computed with the model that was fitted without
+fold f. Then the p-value is
 
 .. math:: p_k(x) = \frac{1 + \sum_f \sum_{i \in f, y_i = k} [s_i \ge s_{f}(x, k)]}{1 + \sum_{i: y_i = k} 1},
 
-and the prediction set contains all classes with :math:`p_k(x) > \alpha = 1 - \text{coverage}`. Without ``by_class`` the
-sums are over the rows of all classes. Distance-based p-values are fully conformal (:func:`distance_p_values`): no row
-is held out, and the guarantee is exact.
+and the prediction set contains all classes with :math:`p_k(x) > \alpha = 1 - \text{coverage}`. If ``by_class`` is
+False, the sums are over the rows of all classes. P-values based on distances are fully conformal
+(:func:`distance_p_values`): no rows are held out, and the guarantee is exact.
 
 References
 ----------
@@ -37,19 +38,19 @@ from hyplearn.geometry.nearest import (
 )
 from hyplearn.types import Array
 
-# Number of digits to which alpha = 1 - coverage is rounded. In floats, 1 - 0.9 is a little less than 0.1, so p = 1/10
-# would count as larger than alpha without rounding.
+# Number of digits to which alpha = 1 - coverage is rounded. In floating point, 1 - 0.9 is slightly less than 0.1, so
+# without rounding p = 1/10 would be larger than alpha.
 DIGITS = 12
 # Number of nearest rows of a class whose distances are averaged. Any number from 1 to 10 detects unknown classes
 # equally often (experiments/conformal.py); small classes have fewer than 20 rows.
 NEAREST = 5
-# Relative difference up to which mean distances count as equal: the rounding error of sums of up to five terms that are
-# added in another order.
+# Relative difference up to which mean distances are treated as equal. It covers the rounding errors of sums of up to
+# five terms that are added in different orders.
 SAME = 1e-14
 
 
 class HeldOut(NamedTuple):
-    """Held-out scores of the training rows for their own classes, with the codes, folds and weights of the rows."""
+    """Held-out scores of the training rows for their classes, and the class codes, folds and weights of the rows."""
 
     scores: Array
     codes: Array
@@ -58,7 +59,7 @@ class HeldOut(NamedTuple):
 
 
 def deal_in_turn(codes: Array, folds: int) -> Array:
-    """Assign a fold to each row: the rows of each class go to the folds in turn, so that all folds have all classes.
+    """Assign a fold to each row; the rows of a class are assigned in turn, so that every fold contains all classes.
 
     Examples
     --------
@@ -78,11 +79,11 @@ def p_values(scores: Sequence[Array], held_out: HeldOut, by_class: Array | bool)
     Parameters
     ----------
     scores : sequence of ndarray of shape (n, K)
-        Scores of new rows and classes by the model without fold f, for each fold f.
+        For each fold f, the scores of the new rows for all classes, computed with the model fitted without fold f.
     held_out : HeldOut
-        Scores of the training rows. A row counts as often as its weight says.
+        Held-out scores of the training rows. A row of weight w counts like w rows.
     by_class : bool, or ndarray of bool of shape (K,)
-        Whether a class is compared with its own rows only.
+        Whether to compare the scores of a class only with rows of this class, instead of all rows.
 
     Returns
     -------
@@ -103,7 +104,7 @@ def p_values(scores: Sequence[Array], held_out: HeldOut, by_class: Array | bool)
 
 
 def prediction_sets(p: Array, coverage: float) -> Array:
-    """Return whether each class belongs to the prediction set of each row, given p-values of shape (n, K).
+    """Return a mask of the classes in the prediction set of each row, given p-values of shape (n, K).
 
     Examples
     --------
@@ -116,7 +117,7 @@ def prediction_sets(p: Array, coverage: float) -> Array:
 
 
 def least_rows(coverage: float) -> int:
-    """Return the smallest number of rows that allows a set to exclude a class: p is at least 1 / (rows + 1).
+    """Return the smallest number of rows with which a set can exclude a class, because p is at least 1 / (rows + 1).
 
     Examples
     --------
@@ -128,11 +129,11 @@ def least_rows(coverage: float) -> int:
 
 
 def proved_coverage(coverage: float, n: int, folds: int) -> float:
-    r"""Return a proven lower bound on the coverage for n exchangeable rows; with ``by_class``, for n rows of a class.
+    r"""Return a proven lower bound on the coverage for n exchangeable rows, or for n rows of a class if ``by_class``.
 
     .. math:: 1 - 2 \alpha - \frac{2 (1 - 1/K)}{n/K + 1}, \quad \alpha = 1 - \text{coverage}, K \text{ folds}
 
-    Sets by models that do not depend much on single rows have the coverage itself.
+    The coverage is close to the requested one if the model does not depend much on single rows.
 
     Examples
     --------
@@ -146,8 +147,9 @@ def proved_coverage(coverage: float, n: int, folds: int) -> float:
 class Neighbours(NamedTuple):
     """Labelled rows, with the sum and mean of each row's distances to the nearest other rows of its class.
 
-    With m nearest rows, ``sums`` are the sums of the m - 1 least distances and ``last`` the m-th one, infinite if a
-    class has no more rows; ``means`` are the mean distances to as many rows as there are, up to m.
+    For m nearest rows, ``sums`` contains the sums of the m - 1 smallest distances, and ``last`` the m-th smallest
+    distance, which is infinite if the class has no more than m rows. ``means`` contains the mean distances to the
+    nearest rows, of which there may be fewer than m.
     """
 
     rows: Array
@@ -159,13 +161,13 @@ class Neighbours(NamedTuple):
 
     @classmethod
     def of(cls, rows: Array, codes: Array, weights: Array, c: float | None) -> "Neighbours":
-        """Find the nearest rows; ``c`` is the absolute curvature of the ball, or None for Euclidean distances."""
+        """Find the nearest rows; ``c`` is the absolute value of the curvature, or None for Euclidean distances."""
         sums, last, means = np.zeros((3, len(rows)))
         for k in np.unique(codes).tolist():
             own = np.flatnonzero(codes == k)
             m = min(NEAREST, len(own))
             near = np.full((len(own), m), np.inf)
-            # The nearest row that is found for a row is the row itself, so it is left out.
+            # Leave out the first row that is found, because it is the row itself.
             found = _Rows.of(rows[own], c).nearest(rows[own], min(m + 1, len(own)))[:, 1:]
             near[:, : found.shape[1]] = found
             sums[own], last[own] = near[:, :-1].sum(axis=1), near[:, -1]
@@ -176,22 +178,22 @@ class Neighbours(NamedTuple):
 def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | None, by_class: Array | bool) -> Array:
     r"""Compute the p-values of all classes for points, from mean distances to the nearest rows of each class.
 
-    Full conformal prediction: the point joins the class, and all rows of it and the point itself get their mean
-    distance to the nearest five others. So the coverage is at least the promised one, and exceeds it by at
-    most 1 / (n + 1) for different distances.
+    This is full conformal prediction: the point is added to the class, and the score of the point and of each row of
+    the class is the mean distance to its five nearest neighbours in the class. The coverage is therefore at least the
+    requested one and, if all distances differ, exceeds it by at most 1 / (n + 1).
 
     Parameters
     ----------
     X : ndarray of shape (n, d)
-        The points.
+        New points.
     near : Neighbours
-        The labelled rows.
+        Labelled rows, with their distances to their neighbours.
     n_classes : int
         Number of classes.
     c : float or None
-        Absolute curvature of the ball; None for Euclidean distances.
+        Absolute value of the curvature, or None for Euclidean distances.
     by_class : bool, or ndarray of bool of shape (n_classes,)
-        Whether a class is compared with its own rows only.
+        Whether to compare the scores of a class only with rows of this class, instead of all rows.
 
     Returns
     -------
@@ -213,13 +215,17 @@ def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | Non
 
 
 class _Totals(NamedTuple):
-    """Total distance (``sums + last``) of each row of a tree to its nearest rows, in the order of the tree."""
+    """Total distance (``sums + last``) of each row to its nearest rows; rows are in the order of the tree."""
 
-    sums: Array  # sum of the distances to all of the nearest rows except the farthest
-    last: Array  # distance to the farthest of the nearest rows
+    # Sum of the distances to the nearest rows, except the farthest of them.
+    sums: Array
+    # Distance to the farthest of the nearest rows.
+    last: Array
     weights: Array
-    least_sums: Array  # smallest element of ``sums`` in each box
-    largest: Array  # largest total distance in each box
+    # Smallest element of ``sums`` in each box of the tree.
+    least_sums: Array
+    # Largest total distance in each box of the tree.
+    largest: Array
 
     @classmethod
     def of(cls, tree: NearestTree, sums: Array, last: Array, weights: Array) -> "_Totals":
@@ -230,7 +236,7 @@ class _Totals(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Nearest-neighbour tree of rows; ``c`` is the absolute curvature of the ball, or None for Euclidean distances."""
+    """Nearest-neighbour tree of rows; ``c`` is the absolute value of the curvature, or None for Euclidean distances."""
 
     tree: NearestTree
     c: float | None
@@ -248,9 +254,9 @@ class _Rows(NamedTuple):
     def weight_drawn_below(self, X: Array, least: Array, sums: Array, last: Array, weights: Array) -> Array:
         """Return, for each point, the weight of rows whose total distance drops below ``least`` if the point is added.
 
-        A row's total is ``sums + last``, the distance to its m-th nearest row last; the point takes the place of that
-        row. Few rows lie near enough to the point, and the tree finds them by the least sum and the largest total of
-        each box.
+        The total distance of a row is ``sums + last``, where ``last`` is the distance to its m-th nearest row. The
+        added point takes the place of that row if it is nearer. Few rows are near enough to the point; they are found
+        with the smallest sum and the largest total distance in each box of the tree.
         """
         totals, c, out = _Totals.of(self.tree, sums, last, weights), 0.0 if self.c is None else self.c, np.zeros(len(X))
         _add_drawn_below(X, _gaps(X, self.c), least, self.tree, totals, c, out)
@@ -295,33 +301,33 @@ def _length(key, gap_q, c):  # type: ignore[no-untyped-def]
 
 
 def weight_at_least(scores: Array, given: Array, weights: Array) -> Array:
-    """Return, for each score, the total weight of the given scores that are at least as large."""
+    """Return, for each of ``scores``, the total weight of the ``given`` scores that are at least as large."""
     order = np.argsort(given, kind="stable")
     above = np.concatenate([np.cumsum(weights[order][::-1])[::-1], [0.0]])
     return above[np.searchsorted(given[order], scores, side="left")]
 
 
 class Ancestors(NamedTuple):
-    """Whether each node is a class or its ancestor, and the depth of each node (its longest path from a root)."""
+    """Ancestors of each class in a tree of classes, and the depths of the nodes (longest paths from a root)."""
 
-    above: Array  # of shape (K, n_nodes)
-    depths: Array  # of shape (n_nodes,)
+    above: Array  # of shape (K, n_nodes): whether the node is the class itself or one of its ancestors
+    depths: Array  # of shape (n_nodes,), length of the longest path from a root to each node
 
 
 def least_covers(sets: Array, tree: Ancestors) -> Array:
-    """Return the root of the smallest subtree that covers each set of classes; of equally small ones, the deepest.
+    """Return the root of the smallest subtree that contains each set of classes; ties go to the deepest root.
 
     Parameters
     ----------
     sets : ndarray of bool of shape (n, K)
-        The sets.
+        Mask of the classes in each set.
     tree : Ancestors
-        The tree, or directed acyclic graph, of classes.
+        Tree, or directed acyclic graph, of classes.
 
     Returns
     -------
     ndarray of int of shape (n,)
-        The nodes; -1 for an empty set.
+        Index of a node for each set; -1 for an empty set.
     """
     different, which = np.unique(sets, axis=0, return_inverse=True)
     n_below = tree.above.sum(axis=0)

@@ -1,7 +1,8 @@
 r"""Fitted models as immutable objects.
 
-Problem k has a value at a point x, by the link of the model. With z the scaled tangent vector of x at the point p of
-the problem, f the frame coordinates there and ρ the distance to it in units of the curvature's radius:
+The value of problem k at a point x depends on the link of the model. In this table, z is the scaled tangent vector of x
+at the point p of the problem, f are the frame coordinates of x at p, and ρ is the distance between x and p in units of
+1/√c:
 
 ========  ===============================================  =================================================
 link      value of problem k                               zero set
@@ -21,9 +22,9 @@ ball      ⟨x, w⟩ + b                                       a Euclidean hyper
 kernel    Σ w_l k(x, l) + b over landmarks l               a surface of any shape
 ========  ===============================================  =================================================
 
-Scores are the values, or with a calibration ``slope_k · value_k + offset_k``. The sign of the score (two classes, one
-problem) or the class of the largest one is the prediction; with a calibration, probabilities are functions of the
-scores.
+Without a calibration, the scores are the values. With a calibration, they are linear functions of the values, such as
+``slope_k · value_k + offset_k``, and probabilities are functions of the scores. For two classes there is one problem,
+and the sign of its score decides; for more classes, the class with the largest score is predicted.
 """
 
 import math
@@ -48,7 +49,7 @@ from hyplearn.tangent import implicit_rows, z_dot
 from hyplearn.types import Array
 
 Link = Literal["arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball", "kernel"]
-# Number of rows whose cone coordinates are computed at a time, to bound the memory.
+# Number of rows whose cone coordinates are multiplied at a time, which limits the memory.
 SCORED_ROWS = 10_000
 
 
@@ -58,28 +59,28 @@ NEAR = 4.0
 
 @dataclass(frozen=True)
 class Decision:
-    """A fitted model, with its values, scores, probabilities and boundaries.
+    """Fitted model, which computes values, scores, probabilities and boundaries.
 
     Attributes
     ----------
     classes : ndarray of shape (K,)
-        The labels, sorted.
+        Sorted class labels.
     c : float
-        Absolute curvature.
+        Absolute value of the curvature.
     link : {"arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball", "kernel"}
-        What a value is; see the module.
+        Definition of the values; see the table in the module docstring.
     weights : ndarray of shape (P, m)
-        One row per problem: one problem for two classes, K for more.
+        Weights, one row per problem. There is one problem for two classes, and K problems for more classes.
     points : ndarray of shape (P, d)
         Reference point or centre of each problem.
     intercepts : ndarray of shape (P,)
-        The numbers b of the links "sphere", "sphere-arsinh", "cone", "ball" and "kernel".
+        Intercepts b of the links "sphere", "sphere-arsinh", "cone", "ball" and "kernel".
     gain : float
         Factor of the link "arsinh".
     calibration : Calibration or None
-        How values become scores and probabilities; None for values as scores and no probabilities.
+        Map from values to scores and probabilities. If None, the scores are the values, and there are no probabilities.
     through_points : bool
-        Whether boundaries pass through ``points`` because the model was asked to.
+        Whether the model was fitted so that its boundaries pass through ``points``.
     kernel : LandmarkKernel or None
         Kernel and landmarks of the link "kernel", which has one weight per landmark.
     """
@@ -109,7 +110,7 @@ class Decision:
 
     @property
     def is_binary(self) -> bool:
-        """Whether one score decides between two classes."""
+        """Whether there are two classes, and hence one score."""
         return len(self.classes) == 2
 
     @property
@@ -194,7 +195,8 @@ class Decision:
     def distances(self, X: Array, gaps: Array) -> Array:
         """Return the signed hyperbolic distances to all boundaries, of shape (n, P); requires :attr:`has_distances`.
 
-        Infinite for a problem without a boundary. For two classes, positive where the second is predicted.
+        Distances are infinite for a problem without a boundary. For two classes, they are positive for points that are
+        predicted to be in the second class.
         """
         boundaries = self.boundaries
         assert boundaries is not None
@@ -208,7 +210,7 @@ class Decision:
         return columns
 
     def margins(self, X: Array, gaps: Array, own: Array) -> Array:
-        """Return the smallest distance of a point to the boundary of each problem; negative on the wrong side.
+        """Return, for each problem, the smallest distance of a point to the boundary; it is negative on the wrong side.
 
         ``own`` has one row per problem, with 1 for points of the positive class, -1 for points of the other classes,
         and 0 for points to leave out.
@@ -242,7 +244,7 @@ class Decision:
     def boundaries(self) -> list[Boundary | None] | None:
         """Boundary of each problem (None if it is empty); None if the boundaries are not generalised spheres.
 
-        It is the zero set of the score for two classes, and of the value of the problem for more.
+        The boundary is the zero set of the score if there are two classes, and of the value of the problem otherwise.
         """
         if self.link == "kernel":
             return None
@@ -279,8 +281,8 @@ class Decision:
     def hyperplane_between(self, a: int, b: int) -> Hyperplane | None:
         """Return the geodesic hyperplane tangent to the boundary of classes a and b at the point nearest to the centre.
 
-        For the link "sphere", and "cone" without intercepts; it is the boundary if :attr:`is_pairwise`. None if one of
-        the two is ahead everywhere.
+        Supported for the link "sphere", and for "cone" without intercepts. If :attr:`is_pairwise`, the hyperplane is
+        the boundary. The result is None if one of the two classes has the higher score everywhere.
         """
         u, level = self._class_weights(a) - self._class_weights(b), self._class_level(a) - self._class_level(b)
         return touching_hyperplane(u, level, self.points[0], c=self.c)
@@ -312,9 +314,10 @@ class Decision:
         return None if total == 0 else a if total > 0 else b
 
     def steepness(self) -> Array | None:
-        """Return factors f for which ``f sinh(distance)`` ranks the classes like the scores; None if there are none.
+        """Return factors f for which ``f sinh(distance)`` ranks the classes like the scores, or None if none exist.
 
-        Then two classes meet on a geodesic hyperplane: linear functions on the hyperboloid decide.
+        If they exist, the scores are ranked by linear functions on the hyperboloid, so that the boundary between any
+        two classes is a geodesic hyperplane.
         """
         if self.link != "arsinh" or self.is_binary or not np.all(np.any(self.weights, axis=1)):
             return None
@@ -332,10 +335,10 @@ class Decision:
 
 
 def _chord(w: Array, b: float, c: float) -> Equidistant | None:
-    r"""Return the zero set of ``⟨x, w⟩ + b``: an equidistant of the hyperplane that meets the rim in the same points.
+    r"""Return the zero set of ``⟨x, w⟩ + b``, an equidistant of the geodesic hyperplane with the same ends on the rim.
 
-    At τ = √c t, t being its Euclidean distance from the centre, that hyperplane is at
-    :math:`\tau / (1 + \sqrt{1 - \tau^2})`, and the hyperbolic distance between the two is artanh(τ) / √c.
+    If the zero set is at the Euclidean distance τ / √c from the centre of the ball, the geodesic hyperplane is at the
+    distance :math:`\tau / (1 + \sqrt{1 - \tau^2})` / √c, and the hyperbolic distance between the two is artanh(τ) / √c.
     """
     length, root = np.linalg.norm(w), np.sqrt(c)
     tau = -root * b / length if length > 0 else np.inf

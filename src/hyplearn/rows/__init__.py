@@ -1,4 +1,4 @@
-"""Rows with costs, which are the input of the solvers, stored in memory or read in blocks."""
+"""Rows with costs, which are the input of the solvers. They are stored in memory or read in blocks."""
 
 from hyplearn.data.training import Costs
 from hyplearn.rows.memory import ClassRows, HyperboloidRows, Rows, RowSource

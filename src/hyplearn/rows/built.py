@@ -1,4 +1,4 @@
-"""Rows built from training data. They are kept between passes if the points are in memory, otherwise rebuilt."""
+"""Rows built from training data. They are kept between passes if the points are in memory, and rebuilt otherwise."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -26,22 +26,23 @@ from hyplearn.rows.memory import (
 from hyplearn.tangent import Features, implicit_rows
 from hyplearn.types import Array
 
-# Maximum number of dual variables to keep if the rows may not fit into memory (32 MiB, including positions).
+# Maximum number of dual variables that are kept if the rows may not fit into memory (32 MiB, including positions).
 MOST_KEPT = 2**21
-# With at most this many columns, signed cone coordinates are stored as explicit rows, as compiled kernels require. With
-# more columns, BLAS computes the products piece by piece.
+# Maximum number of columns for which signed cone coordinates are stored as explicit rows, which compiled kernels
+# require. With more columns, products are computed by BLAS, piece by piece.
 EXPLICIT_COLUMNS = 16
 # Maximum number of elements of explicit rows that are kept between passes (128 MiB).
 EXPLICIT_NUMBERS = 2**24
 # Maximum number of rows whose coefficients are kept between passes (192 MiB). For more rows, writing and reading the
 # coefficients takes longer than computing them in every pass, and they need as much memory as the points.
 KEPT_ROWS = 2**23
+# Functions that build the rows of a labelled block, or of a block of a source.
 RowBuilder: TypeAlias = Callable[[LabelledBlock], Rows]
 BlockBuilder: TypeAlias = Callable[[Block], Rows]
 
 
 def row_costs(block: LabelledBlock, C: float) -> Array:
-    """Return the cost of each row, C times its weight; if C is infinite, rows of weight 0 have cost 0."""
+    """Return the cost of each row, which is C times its weight; rows of weight 0 have cost 0 even if C is infinite."""
     if block.weights is None:
         return np.full(len(block.X), C)
     return C * block.weights if np.inf > C else np.where(block.weights > 0, np.inf, 0.0)
@@ -49,7 +50,7 @@ def row_costs(block: LabelledBlock, C: float) -> Array:
 
 @dataclass(frozen=True)
 class SignedRowBuilder:
-    """Builds the rows of a binary problem: features at p times labels ±1, with costs of C times the weights."""
+    """Callable that builds the rows of a binary problem: features at p times labels ±1, with costs C times weights."""
 
     positive: int
     p: Array
@@ -66,7 +67,7 @@ class SignedRowBuilder:
 
 @dataclass(frozen=True)
 class ClassRowBuilder:
-    """Builds rows with class codes: cone coordinates about the centre, with a last column if there is an intercept."""
+    """Callable that builds rows of cone coordinates with class codes; ``intercept`` adds a column at the end."""
 
     centre: Array
     c: float
@@ -89,7 +90,7 @@ class ClassRowBuilder:
 
 @dataclass(frozen=True)
 class ConeRowBuilder:
-    """Builds the rows of a binary problem without a reference point: cone coordinates times labels ±1."""
+    """Callable that builds the rows of a binary problem without a reference point: cone coordinates times labels ±1."""
 
     positive: int
     centre: Array
@@ -113,7 +114,7 @@ class ConeRowBuilder:
 
 @njit(cache=True, nogil=True)
 def _sign(codes, positive, along, base):  # type: ignore[no-untyped-def]
-    """Negate the coefficients of all rows that are not of the positive class, in place."""
+    """Negate the coefficients of all rows outside the positive class, in place."""
     for i in range(codes.size):
         sign = 1.0 if codes[i] == positive else -1.0
         along[i] *= sign
@@ -132,7 +133,8 @@ def build_rows(
 ) -> RowSource:
     """Return the rows of the training data, with costs of C times their weights.
 
-    Rows of points in memory are kept between passes; explicit rows are kept only up to ``explicit_numbers`` elements.
+    Rows of points in memory are kept between passes, but explicit rows only if they have at most ``explicit_numbers``
+    elements.
     """
     threads = data.threads if threads is None else threads
     is_explicit = isinstance(build, ConeRowBuilder) and n_columns <= EXPLICIT_COLUMNS
@@ -171,7 +173,7 @@ class KeptRows(MemoryRows):
 
     @cached_property
     def kept(self) -> list[Rows]:
-        """The blocks of rows, which are built at first use."""
+        """Blocks of rows, which are built when they are first used."""
         built = map_in_threads(self.build, self.labelled, self.threads)
         return [part for rows in built for part in rows.blocks()]
 
@@ -180,7 +182,7 @@ class KeptRows(MemoryRows):
         return iter(self.kept)
 
     def altered(self, function: Callable[..., Rows], *arguments: Any) -> "KeptRows":
-        """Return new rows, computed from each block by ``function(block, *arguments)``."""
+        """Apply ``function(block, *arguments)`` to every block, and return the resulting rows."""
         other = replace(self)
         other.__dict__["kept"] = [function(block, *arguments) for block in self.kept]
         return other
@@ -188,7 +190,7 @@ class KeptRows(MemoryRows):
 
 @dataclass(frozen=True)
 class StreamedRows(RowSource):
-    """Rows that are built from the blocks of a source in every pass; the range of costs is passed if it is known."""
+    """Rows that are built from the blocks of a source in every pass; ``known_costs`` may contain their cost range."""
 
     points: PointSource
     build: BlockBuilder
@@ -206,27 +208,27 @@ class StreamedRows(RowSource):
 
     @cached_property
     def cost_range(self) -> Costs:
-        """Smallest positive cost, largest cost, and total cost; computed in a pass if not given."""
+        """Smallest positive cost, largest cost, and total cost; computed in a separate pass unless they are known."""
         return self.known_costs if self.known_costs is not None else self.fold(_cost_range, Costs.merged)
 
     @property
     def fold(self) -> Callable[..., Any]:
-        """Function ``fold(function, merge, *arguments)``, which makes one pass and builds the rows of each block."""
+        """Function ``fold(function, merge, *arguments)``, which runs one pass and builds the rows of each block."""
         return partial(self.points.fold, build=self.build, threads=self.threads)
 
     def altered(self, function: Callable[..., Rows], *arguments: Any) -> "StreamedRows":
-        """Return new rows, computed from each block by ``function(block, *arguments)``."""
+        """Apply ``function(block, *arguments)`` to every block, and return the resulting rows."""
         build = partial(_build_altered, build=self.build, function=function, arguments=arguments)
         return replace(self, build=build, known_costs=None)
 
     def sample(self, size: int, rng: np.random.Generator) -> Rows:
-        """Return a random, evenly spread sample of explicit rows in memory; costs are scaled to keep their sum."""
+        """Return a random, evenly spread sample as explicit rows in memory, with costs scaled to the same total."""
         arguments = self.build, self.n_rows, size, seed_of(rng)
         drawn = self.points.fold(_sample, join_rows, *arguments, threads=self.threads)
         return replace(scale_costs(drawn, self.cost_range), threads=self.threads)
 
     def thinned(self, size: int, rng: np.random.Generator) -> "StreamedRows":
-        """Return a random, evenly spread sample, rebuilt in every pass; costs are divided by the sampling fraction."""
+        """Return a random, evenly spread sample, rebuilt in every pass; costs are divided by the sampled fraction."""
         build = partial(_build_thinned, build=self.build, n=self.n_rows, size=size, seed=seed_of(rng))
         return replace(self, build=build, n_rows=size, known_costs=None)
 
@@ -246,7 +248,7 @@ def _build_thinned(block: Block, build: BlockBuilder, n: int, size: int, seed: i
 
 
 def _sample(block: Block, build: BlockBuilder, n: int, size: int, seed: int) -> Rows:
-    """Build those rows of a block that belong to the sample."""
+    """Build the rows of a block that belong to the sample."""
     return build(block.taken(sample_rows(n, size, seed, block))).taken(slice(None))
 
 

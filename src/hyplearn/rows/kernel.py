@@ -1,7 +1,8 @@
-"""Rows of a kernel map, which are kept if they fit into a memory budget and computed in every pass otherwise.
+"""Rows of a kernel map, which are kept if they fit into a memory budget, and computed in every pass otherwise.
 
-Rows that are not kept are *raw*: the kernel between points and landmarks with the constant column of an intercept. They
-take a third of the time of the rows of the map, which are their products with :func:`raw_projection`.
+Rows that are not kept are *raw*: they contain the kernel values between a point and the landmarks, and a constant
+column for the intercept. The rows of the map are the products of raw rows with :func:`raw_projection`, and take three
+times as long to compute.
 """
 
 from dataclasses import dataclass, replace
@@ -15,16 +16,16 @@ from hyplearn.rows.built import KeptRows, row_costs, stream_rows
 from hyplearn.rows.memory import ClassRows, RowChunk, RowSource
 from hyplearn.types import Array
 
-# Maximum number of elements of rows that are kept between passes (32 MiB). For larger data, a solver that makes few
-# passes and computes the rows in each takes a third of the time of one that makes many passes over kept rows.
+# Maximum number of elements of rows that are kept between passes (32 MiB). For larger data, it is three times as fast
+# to compute the rows in each of a few passes as to make many passes over kept rows.
 KEPT_NUMBERS = 2**22
-# Value of the intercept column, equal to the maximum norm of a row.
+# Value in the intercept column, which is equal to the maximum norm of a row.
 INTERCEPT = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class KernelRows(ClassRows):
-    """Raw rows of a kernel, computed on access from the points ``X`` and their gaps ``1 - c‖x‖²``."""
+    """Raw rows of a kernel, which are computed from the points ``X`` and their gaps ``1 - c‖x‖²`` when accessed."""
 
     kernel: LandmarkKernel
     gaps: Array
@@ -49,7 +50,7 @@ def kernel_rows(kernel_map: KernelMap, X: Array, gaps: Array) -> Array:
 
 
 def raw_rows(kernel: LandmarkKernel, X: Array, gaps: Array) -> Array:
-    """Compute the kernel between points and landmarks, with a constant column for the intercept."""
+    """Compute the kernel values between points and landmarks, with a constant column for the intercept."""
     out = np.empty((len(X), len(kernel.landmarks) + 1))
     out[:, :-1], out[:, -1] = kernel.values(X, gaps), INTERCEPT
     return out
@@ -65,7 +66,7 @@ def raw_projection(kernel_map: KernelMap) -> Array:
 
 @dataclass(frozen=True)
 class KernelRowBuilder:
-    """Builds rows of a kernel map with class codes: explicit rows, or raw rows that are computed on access."""
+    """Callable that builds rows of a kernel map with class codes: explicit rows, or raw rows computed on access."""
 
     kernel_map: KernelMap
     C: float
@@ -90,14 +91,14 @@ class KernelRowBuilder:
 
 
 def rows_are_kept(data: TrainingData, kernel_map: KernelMap, kept_numbers: int = KEPT_NUMBERS) -> bool:
-    """Whether rows are kept between passes: the points must be in memory, and the rows small enough."""
+    """Return whether rows are kept between passes: if the points are in memory and the rows are small enough."""
     return data.in_memory and data.n_rows * (kernel_map.projection.shape[1] + 1) <= kept_numbers
 
 
 def build_kernel_rows(
     data: TrainingData, kernel_map: KernelMap, C: float, *, kept_numbers: int = KEPT_NUMBERS
 ) -> RowSource:
-    """Return rows of the data, with costs of C times the weights; they are raw unless :func:`rows_are_kept`."""
+    """Return the rows of the data, with costs of C times the weights; rows that are not kept are raw."""
     K, explicit = data.n_classes, rows_are_kept(data, kernel_map, kept_numbers)
     columns = (kernel_map.projection.shape[1] if explicit else len(kernel_map.kernel.landmarks)) + 1
     build = KernelRowBuilder(kernel_map, C, K, explicit)

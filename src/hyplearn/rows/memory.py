@@ -1,7 +1,7 @@
-"""Interface for sources of rows with costs, which the solvers read, and its implementations for rows in memory.
+"""Interface of the sources of rows with costs that solvers read, and implementations for rows in memory.
 
-Rows of binary problems are u = y f, with the label ±1 as sign; rows of a softmax have a class code instead. A block of
-rows is a :class:`Rows` and therefore also a source.
+The rows of a binary problem are u = y f, where y is the label ±1. The rows of a softmax regression have a class code
+instead of a sign. A block of rows is an instance of :class:`Rows`, and therefore also a source.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ from hyplearn.tangent import TangentRows
 from hyplearn.types import Array
 
 R = TypeVar("R", bound="Rows")
-# Maximum number of elements in a sample, which is always held in memory.
+# Maximum number of elements of a sample, which is always kept in memory.
 SAMPLE_NUMBERS = 2**23
 # Number of neighbouring rows that are sampled together, because they share cache lines.
 RUN = 8
@@ -31,13 +31,13 @@ RUN = 8
 class RowSource(ABC):
     """Source of rows with costs, which solvers read in passes.
 
-    The function of a pass, and the one that merges its results, are defined at the top level of a module, so that they
-    can be pickled and sent to where a block is.
+    The function of a pass and the function that merges its results must be defined at the top level of a module, so
+    that they can be pickled and sent to the worker that stores a block.
     """
 
-    # Maximum number of dual variables that a solution keeps; finite only if the rows may not fit into memory.
+    # Maximum number of dual variables that a solution contains. It is finite only if the rows may not fit into memory.
     most_kept: float = np.inf
-    # Number of classes if rows have class codes.
+    # Number of classes, if the rows have class codes.
     n_classes: int
     # Number of threads used in a pass.
     threads: int
@@ -54,22 +54,22 @@ class RowSource(ABC):
 
     @abstractmethod
     def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
-        """Make one pass: call ``function(block, *arguments)`` for every block, and merge the results in order."""
+        """Run one pass: call ``function(block, *arguments)`` for every block, and merge the results in order."""
 
     @abstractmethod
     def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "RowSource":
-        """Return new rows, computed from each block by ``function(block, *arguments)``."""
+        """Apply ``function(block, *arguments)`` to every block, and return the resulting rows."""
 
     @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Return a random, evenly spread sample of explicit rows in memory; costs are scaled to keep their sum."""
+        """Return a random, evenly spread sample as explicit rows in memory, with costs scaled to the same total."""
 
     @abstractmethod
     def thinned(self, size: int, rng: np.random.Generator) -> "RowSource":
-        """Return a random, evenly spread sample of the rows; costs are divided by the sampling fraction."""
+        """Return a random, evenly spread sample of the rows; costs are divided by the fraction of sampled rows."""
 
     def gathered(self) -> "Rows":
-        """Return all rows in memory, as explicit rows."""
+        """Load all rows into memory as explicit rows."""
         return self.fold(_explicit, join_rows)
 
 
@@ -86,15 +86,15 @@ class MemoryRows(RowSource):
         return Costs.merged([Costs.of(block.costs) for block in self.blocks()])
 
     def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
-        """Make one pass: call ``function(block, *arguments)`` for every block, and merge the results in order."""
+        """Run one pass: call ``function(block, *arguments)`` for every block, and merge the results in order."""
         return fold_parts(map_in_threads(function, self.blocks(), self.threads, arguments), merge)
 
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Return a random, evenly spread sample of explicit rows in memory; costs are scaled to keep their sum."""
+        """Return a random, evenly spread sample as explicit rows in memory, with costs scaled to the same total."""
         return replace(scale_costs(self._drawn(size, rng), self.cost_range), threads=self.threads)
 
     def thinned(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Return a random, evenly spread sample of explicit rows; costs are divided by the sampling fraction."""
+        """Return a random, evenly spread sample as explicit rows; costs are divided by the fraction of sampled rows."""
         part = self._drawn(size, rng)
         return replace(part, costs=part.costs * (self.shape[0] / size), threads=self.threads)
 
@@ -108,8 +108,8 @@ class MemoryRows(RowSource):
 class Rows(MemoryRows):
     """Signed rows ``along_i (x_i - p) + base_i p``; both coefficients include the sign of the label.
 
-    ``X``, ``p``, ``along`` and ``base`` are as in :class:`~hyplearn.tangent.TangentRows`; ``start`` is the position of
-    the first row of a block in its source.
+    ``X``, ``p``, ``along`` and ``base`` are defined in :class:`~hyplearn.tangent.TangentRows`. ``start`` is the
+    position of the first row of a block in the source.
     """
 
     X: Array
@@ -120,7 +120,7 @@ class Rows(MemoryRows):
     start: int = 0
     threads: int = 1
     block_numbers: int = BLOCK_NUMBERS
-    # Names of the fields that have one entry per row.
+    # Names of the fields that have one element per row.
     per_row: ClassVar[tuple[str, ...]] = ("X", "along", "base", "costs")
 
     @classmethod
@@ -141,7 +141,7 @@ class Rows(MemoryRows):
 
     @property
     def centre(self) -> Array | tuple[float, ...]:
-        """The point p in the form that compiled kernels expect."""
+        """Point p, in the form that compiled kernels expect."""
         return unrolled(self.p)
 
     def __getitem__(self, index: slice | Array) -> Array:
@@ -202,7 +202,7 @@ class Rows(MemoryRows):
             yield replace(self, **columns, start=self.start + cut.start, threads=1)
 
     def pieces(self) -> Iterator["Rows"]:
-        """Iterate over rows in the form that compiled kernels expect: only ``X``, ``p``, ``along`` and ``base``."""
+        """Iterate over the rows in the form that compiled kernels expect, with ``X``, ``p``, ``along`` and ``base``."""
         yield self
 
 
@@ -210,8 +210,8 @@ class Rows(MemoryRows):
 class HyperboloidRows(Rows):
     """Signed rows of hyperboloid coordinates, ``(times_i, along_i (x_i - p) + base_i p)``, stored implicitly.
 
-    Unless ``inverse_root`` is 0, it is 1/√c, and every row of cone coordinates ends with ``times + base / √c``: the
-    column of an intercept, which takes no memory.
+    If ``inverse_root`` is 1/√c instead of 0, there is an intercept column ``times + base / √c`` at the end of cone
+    coordinates, which takes no memory.
     """
 
     times: Array
@@ -220,7 +220,7 @@ class HyperboloidRows(Rows):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and number of columns; the latter is one or two more than in X."""
+        """Number of rows and number of columns; there are one or two more columns than in X."""
         return self.X.shape[0], self.X.shape[1] + 1 + (self.inverse_root != 0)
 
     def _last(self, index: Any) -> Array:
@@ -244,7 +244,7 @@ class HyperboloidRows(Rows):
         return self._completed(super().product_at(index, self._of_space(w)), index, w)
 
     def _of_space(self, w: Array) -> Array:
-        """Return the entries of w for the space columns, leaving out the time and intercept columns."""
+        """Return the elements of w for the space columns, without the time and intercept columns."""
         return w[1 : 1 + self.X.shape[1]]
 
     def _completed(self, product: Array, index: Any, w: Array) -> Array:
@@ -262,11 +262,11 @@ class HyperboloidRows(Rows):
         return replace(super().scaled(factor), times=factor * self.times)
 
     def length_bound(self) -> float:
-        """Return an upper bound on the norms of the rows; the time column bounds the other columns."""
+        """Return an upper bound on the norms of the rows, computed from the time column, which bounds the others."""
         return float(np.sqrt(3) * np.abs(self.times).max(initial=0.0))
 
     def pieces(self) -> Iterator[Rows]:
-        """Iterate over rows in the form that compiled kernels expect: small chunks of explicit rows."""
+        """Iterate over the rows in the form that compiled kernels expect, as small chunks of explicit rows."""
         step = max(1, PIECE_NUMBERS // self.shape[1])
         for start in range(0, max(1, len(self.X)), step):
             cut = slice(start, start + step)
@@ -275,7 +275,7 @@ class HyperboloidRows(Rows):
 
 @dataclass(frozen=True)
 class RowChunk:
-    """Chunk of rows, which compiled kernels multiply by the weights of one class, or BLAS by those of several."""
+    """Chunk of rows; products with one class are computed by compiled kernels, and with several classes by BLAS."""
 
     X: Array
     p: Array
@@ -286,12 +286,12 @@ class RowChunk:
 
     @cached_property
     def offsets(self) -> Array:
-        """Differences x - p."""
+        """Differences x - p, one row per point."""
         return self.X - self.p
 
     @property
     def rows(self) -> Array:
-        """The explicit rows."""
+        """Explicit rows of the chunk."""
         space = self.along[:, None] * self.offsets + self.base[:, None] * self.p
         return np.column_stack([self.times, space] if self.last is None else [self.times, space, self.last])
 
@@ -307,7 +307,7 @@ class RowChunk:
         return scores
 
     def sums(self, Q: Array) -> Array:
-        """``Σ_i Q_ki x_i`` for every class k."""
+        """Compute the weighted sum of rows ``Σ_i Q_ki x_i`` for every class k."""
         scaled = Q * self.along
         of_space = centred_sum(self.X, scaled[0], self.p)[None] if len(Q) == 1 else scaled @ self.offsets
         columns = [Q @ self.times, of_space + np.outer(Q @ self.base, self.p)]
@@ -333,7 +333,7 @@ class ClassRows(HyperboloidRows):
 
     @property
     def _step(self) -> int:
-        """Number of rows per block; it is smaller than for binary problems, because rows have one score per class."""
+        """Number of rows per block, which is smaller than for binary problems, because rows have a score per class."""
         return max(self.shape[1], self.block_numbers // (4 * (self.shape[1] + self.n_classes)))
 
     def chunk(self, cut: slice) -> RowChunk:
@@ -368,11 +368,11 @@ def seed_of(rng: np.random.Generator) -> int:
 
 
 def sample_rows(n: int, size: int, seed: int, block: Any) -> Array:
-    """Return the rows of a block that belong to an evenly spread sample of about ``size`` of n rows, as indices.
+    """Return the indices of the rows of a block that belong to an evenly spread sample of about ``size`` of n rows.
 
-    The sample consists of runs of ``RUN`` neighbours, one at a random place in each equal section of the positions. The
-    place is a hash of the seed and the index of the run, so the part of the sample in a block does not depend on other
-    blocks.
+    The n positions are divided into sections of equal length, and each section contains a run of ``RUN`` consecutive
+    rows at a random position. This position is a hash of the seed and the index of the run, so the sampled rows of a
+    block do not depend on other blocks.
     """
     start, stop = block.start, block.start + len(block.X)
     runs = -(-size // RUN)
