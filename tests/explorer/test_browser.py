@@ -300,7 +300,7 @@ def test_predict_changes_at_an_equidistant_boundary(browser, tmp_path):
     page = explore(model, X[:2], y[:2])
     browser.open(page, tmp_path)
     check_regions(browser, page, lambda V, p: np.searchsorted(model.classes_, model.predict(translate(V, p))))
-    assert "equally far from a straight line" in browser.text("bend")
+    assert "equally far from a geodesic, a straight line" in browser.text("bend")
     w, p = model.coef_[0], model.reference_[0]
     margin = scene_of(page)["models"][0]["margin"]
     assert np.isclose(margin, np.arcsinh(1 / np.linalg.norm(w)))
@@ -315,8 +315,8 @@ def test_predict_changes_at_an_equidistant_boundary(browser, tmp_path):
     ("kind", "data", "changes", "text"),
     [
         ("sphere", nested, {}, "Their boundary is a circle"),
-        ("equidistant", overlapping, {}, "equally far from a straight line"),
-        ("hyperplane", overlapping, {"fit_intercept": False}, "a straight line of this space: a geodesic"),
+        ("equidistant", overlapping, {}, "equally far from a geodesic, a straight line"),
+        ("hyperplane", overlapping, {"fit_intercept": False}, "it is a geodesic, a straight line in hyperbolic space"),
     ],
 )
 @pytest.mark.parametrize("c", [1.0, 0.25])
@@ -432,11 +432,11 @@ def test_the_help_does_not_describe_points_off_the_plane_as_misclassified(browse
     X, y = many(n=60)
     model = fitted(MODELS["softmax"], X, y)
     browser.open(explore(model, X, y), tmp_path)
-    assert "another colour than its region is misclassified" in browser.text("help-text")
+    assert "A point whose colour differs from the colour of its region is misclassified" in browser.text("help-text")
     X = np.hstack([X, 0.3 * X]) * 0.9
     browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
     assert "misclassified" not in browser.text("help-text")
-    assert "what is predicted for a point, its card says" in browser.text("help-text")
+    assert "The card of a point shows its own prediction" in browser.text("help-text")
 
 
 @pytest.mark.parametrize(
@@ -447,7 +447,7 @@ def test_counts_are_labelled_with_the_kind_of_points(browser, tmp_path, of, text
     X, y = many(n=60)
     model = fitted(MODELS["softmax"], X, y)
     browser.open(explore(model, X, y, of=of), tmp_path)
-    assert browser.text("accuracy") == f"{100 * model.score(X, y):.1f} % {text} classified right"
+    assert browser.text("accuracy") == f"{100 * model.score(X, y):.1f} % {text} classified correctly"
 
 
 @pytest.mark.parametrize("size", [(390, 844), (1000, 760), (1440, 900)])
@@ -517,7 +517,7 @@ def test_higher_dimensions_are_shown_as_a_projection_onto_a_plane(browser, tmp_p
         browser.open(page, tmp_path)
         plane = choose_plane(model, model.decision_.boundary(), X, 1.0)
         assert isinstance(plane, Plane)
-        assert "A projection. 4 dimensions on the geodesic plane" in browser.text("notes")
+        assert "Projection: 4 dimensions on the geodesic plane" in browser.text("notes")
         assert not browser.is_shown("movable")
         found = np.searchsorted(model.classes_, model.predict(X))
         assert browser.ask("state().counts.wrong") == np.sum(found != np.searchsorted(model.classes_, y))
@@ -661,7 +661,8 @@ def test_dragging_p_shows_a_hypothetical_boundary_with_a_note(browser, tmp_path)
     text = browser.text("what-if-text")
     assert "What if p were here?" in text
     assert "nothing is fitted again" in text
-    assert f"{100 * right:.1f} % of these points are right, {100 * model.score(X, y):.1f} % at the fitted p" in text
+    before = f"compared with {100 * model.score(X, y):.1f} % at the fitted p"
+    assert f"{100 * right:.1f} % of these points are classified correctly, {before}" in text
     height = moved.decision_.boundary().height
     assert height == pytest.approx(model.decision_.boundary().height)
     assert height != 0
@@ -742,7 +743,7 @@ def test_help_opens_and_closes(browser, tmp_path):
     assert not browser.run("return document.getElementById('help-text').open")
     browser.click("#help")
     assert browser.run("return document.getElementById('help-text').open")
-    assert "straight line of this space" in browser.text("help-text")
+    assert "a straight line in hyperbolic space" in browser.text("help-text")
     browser.keys("#help-text button", Keys.ESCAPE)
     assert not browser.run("return document.getElementById('help-text').open")
 

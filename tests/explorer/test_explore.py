@@ -165,8 +165,8 @@ def test_representations_are_short_in_a_terminal_and_framed_in_a_notebook(softma
         ({"X": [[0.5, 0.0, 0.1]], "y": ["left"]}, "X must have 2 coordinates"),
         ({"X": [[0.5, np.nan]], "y": ["left"]}, "finite"),
         ({"y": ["left"]}, "y must hold one label for each of the 60 rows"),
-        ({"names": ["one"]}, r"names must hold one string for each of the 60 rows of X; got shape \(1,\)"),
-        ({"names": "sixty"}, "names must hold one string"),
+        ({"names": ["one"]}, r"names must have one string for each of the 60 rows of X; got shape \(1,\)"),
+        ({"names": "sixty"}, "names must have one string"),
         ({"edges": [[0, 60]]}, "edges must contain row numbers from 0 to 59"),
         ({"curvature": -2.0}, "was fitted with curvature=-1.0"),
         ({"of": "test"}, 'of must be "training" or "held-out"; got \'test\''),
@@ -175,14 +175,14 @@ def test_representations_are_short_in_a_terminal_and_framed_in_a_notebook(softma
         ({"palette": {"ash": "reddish"}}, "'reddish' in palette is not a colour"),
         (
             {"columns": {"depth": [1, 2]}},
-            r"Column 'depth' must hold one value for each of the 60 rows of X; got shape \(2,",
+            r"Column 'depth' must have one value for each of the 60 rows of X; got shape \(2,",
         ),
         (
             {"parents": [0, 1]},
-            r"parents must contain the row number of the parent \(0 to 59, .* got int64 of shape \(2,\)",
+            r"parents must have one row number \(0 to 59, .* got dtype int64 and shape \(2,\)",
         ),
         ({"parents": np.full(60, 60)}, "from 60 to 60"),
-        ({"parents": np.full(60, 0.5)}, "got float64"),
+        ({"parents": np.full(60, 0.5)}, "got dtype float64"),
     ],
 )
 def test_bad_input_raises_a_clear_error(softmax, labelled, change, message):
@@ -259,7 +259,7 @@ def test_parents_are_edges_and_a_root_has_none(softmax, labelled):
 
 def test_a_page_shows_one_model_or_two(softmax, labelled):
     for models in ([], [softmax] * 3):
-        with pytest.raises(ValueError, match="one model, or two side by side"):
+        with pytest.raises(ValueError, match="one model or two models; got"):
             explore(models, *labelled)
     names = [one["name"] for one in scene_of(explore((softmax, softmax), *labelled))["models"]]
     assert names == ["PoincareLogisticRegression 1", "PoincareLogisticRegression 2"]
@@ -280,7 +280,7 @@ def test_a_selection_is_a_sorted_array_of_rows_and_part_of_the_page(softmax, lab
     page.selection = np.arange(60) > 57
     assert page.selection.tolist() == [58, 59]
     for wrong in ([60], [-1], [0.5], [[1, 2]], np.ones(3, dtype=bool)):
-        with pytest.raises(ValueError, match="selection must hold rows of X, 0 to 59"):
+        with pytest.raises(ValueError, match="selection must be row numbers of X, from 0 to 59"):
             page.selection = wrong
     assert page.selection.tolist() == [58, 59]
 

@@ -207,7 +207,7 @@ def test_a_box_is_drawn_with_keys(browser, tmp_path, page):
     cx, cy = middle_of_stage(browser)
     browser.keys("#stage", "b", 3 * LEFT, 2 * UP, Keys.SPACE)
     assert browser.is_shown("hint")
-    assert "Arrows stretch the box. Enter selects" in browser.text("hint")
+    assert "Arrow keys resize the box. Enter selects" in browser.text("hint")
     browser.keys("#stage", 10 * RIGHT, 6 * DOWN, Keys.SHIFT + 2 * RIGHT + Keys.NULL)
     left, top = cx - 3 * STEP, cy - 2 * STEP
     right, bottom = left + 10 * STEP + 2 * FINE, top + 6 * STEP
@@ -239,7 +239,7 @@ def test_a_lasso_is_drawn_with_keys_and_cancelled(browser, tmp_path, page):
         "#stage", "L", 6 * LEFT, 4 * UP, Keys.SPACE, 10 * RIGHT, DOWN, Keys.SPACE, 2 * RIGHT, 8 * DOWN, Keys.SPACE
     )
     browser.keys("#stage", 5 * LEFT, 3 * UP, Keys.SPACE, 6 * LEFT, 5 * DOWN)
-    assert "4 corners; Space sets the next" in browser.text("hint")
+    assert "4 corners; Space sets the next one" in browser.text("hint")
     inside = Curve(at + STEP * np.cumsum(moves, axis=0)).contains_points(places)
     assert 5 < inside.sum() < N - 5
     browser.keys("#stage", Keys.ENTER)
@@ -464,7 +464,7 @@ def test_two_models_are_shown_side_by_side_with_one_view(browser, tmp_path):
     assert np.array_equal(SOFTMAX.classes_[codes[0]], SOFTMAX.predict(V))
     browser.click("#disagree")
     assert browser.ask("state().counts.shown") == disagree.sum()
-    with pytest.raises(ValueError, match="need the same classes and curvature"):
+    with pytest.raises(ValueError, match="must have the same classes and the same curvature"):
         explore([SOFTMAX, PoincareLogisticRegression().fit(X, TWO)], X, Y)
 
 

@@ -361,7 +361,9 @@ def test_inputs_that_do_not_match_the_estimator_raise_clear_errors(labelled, cha
 
 def test_points_are_needed_to_choose_a_plane():
     X = cloud(np.random.default_rng(1), 40, 3, 1.0)
-    with pytest.raises(ValueError, match="In 3 dimensions the plotted plane is chosen from the points; got X=None"):
+    with pytest.raises(
+        ValueError, match="In 3 dimensions, the plane of the plot is chosen from the points X; got X=None"
+    ):
         BoundaryDisplay.from_estimator(PoincareSVC().fit(X, X[:, 0] > 0))
 
 

@@ -239,7 +239,7 @@ def test_labels_of_circles_are_drawn_above_the_points(ax):
     [
         ({"X": np.zeros((5, 3))}, r"two coordinates; got shape \(5, 3\)"),
         ({"X": np.zeros(4)}, r"got shape \(4,\)"),
-        ({"X": np.zeros((0, 2))}, r"at least one point"),
+        ({"X": np.zeros((0, 2))}, r"at least one row and two columns"),
         ({"X": [[0.1, 0.2], [1.1, 0.2]]}, "1 of 2 points lies outside the open ball"),
         ({"X": [[0.1, np.nan]]}, "NaN"),
         ({"X": [[0.1, 0.2]], "y": [1, 2]}, "one label for each of the 1 rows"),

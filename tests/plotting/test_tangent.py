@@ -124,7 +124,9 @@ def test_with_several_classes_one_against_the_rest_is_shown():
     assert abs(display.boundary[0] @ svc.coef_[2]) < 1e-12
     assert display.boundary_name == "boundary of c against the rest"
     assert display.support is None
-    with pytest.raises(ValueError, match=r"own tangent space; got label=None.\nChoose one of \['a', 'b', 'c'\]"):
+    with pytest.raises(
+        ValueError, match=r"separate tangent space; got label=None.\nPass as label one of \['a', 'b', 'c'\]"
+    ):
         TangentDisplay.from_estimator(svc, X, y)
 
 
@@ -159,7 +161,7 @@ def test_many_points_are_a_density_in_the_square_that_is_shown(ax, data):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda X, y: TangentDisplay.from_points(np.zeros((3, 5))), r"two dimensions; got shape \(3, 5\)"),
+        (lambda X, y: TangentDisplay.from_points(np.zeros((3, 5))), r"X must have two columns; got shape \(3, 5\)"),
         (lambda X, y: TangentDisplay.from_points(X, y, [0.1]), r"p must be one point of dimension 2"),
         (lambda X, y: TangentDisplay.from_points(X, y, [3.0, 0.0], curvature=-C), "outside the open ball"),
         (lambda X, y: TangentDisplay.from_estimator(KNeighborsClassifier().fit(X, y), X), "no geodesic boundary"),

@@ -1,4 +1,4 @@
-"""Interactive HTML pages that show a classifier in the disk; a page is a single file for browsers and notebooks."""
+"""Interactive HTML pages that show a classifier in the disk, for browsers and notebooks."""
 
 from hyplearn.explorer.explore import Explorer, explore
 

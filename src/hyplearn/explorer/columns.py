@@ -1,4 +1,4 @@
-"""Convert the columns by which a page can colour its points to JSON values, and choose the colours of categories."""
+"""Convert the columns that colour the points of a page to JSON values, and choose the colours of categories."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,19 +11,20 @@ from hyplearn.explorer.typed import code_array, shortened, typed_array
 from hyplearn.plotting import palette
 from hyplearn.types import Array
 
-# NumPy dtype kinds that are shown as numbers; bool is shown as a category.
+# Kinds of NumPy dtypes that are shown as numbers. All other dtypes, such as bool, are shown as categories.
 NUMBERS = "iuf"
+# Name of the category of missing values.
 MISSING = "missing"
-# Name of the category for points whose prediction set is empty.
+# Name of the category of points whose prediction set is empty.
 UNKNOWN = "unknown"
 
 Style = dict[str, str]
 
 
 def styles_of(labels: Any, colours: Mapping[str, str]) -> list[Style]:
-    """Return the style of each label: its colours on light and dark backgrounds, and its shape.
+    """Return the style of each label: its colours on light and dark backgrounds, and its marker shape.
 
-    Labels in ``colours`` are circles of that colour on both backgrounds.
+    A label in ``colours`` is drawn as a circle of the given colour on both backgrounds.
     """
     labels = list(labels)
     light, dark = palette.label_styles(labels), palette.label_styles(labels, dark=True)
@@ -36,7 +37,7 @@ def _circle(colour: str) -> Style:
 
 
 def checked_palette(given: Any) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Validate a palette; return the colours of classes, and of the categories of each column, as "#RRGGBB"."""
+    """Validate a palette; return the colours of classes and the colours of each column's categories as "#RRGGBB"."""
     if given is None:
         return {}, {}
     if not isinstance(given, Mapping):
@@ -54,7 +55,7 @@ def _hex_colours(given: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def _hex_colour(colour: Any) -> str:
-    """Convert a colour to "#RRGGBB"; names and tuples of numbers need matplotlib."""
+    """Convert a colour to "#RRGGBB"; names of colours and tuples of numbers require matplotlib."""
     if isinstance(colour, str) and re.fullmatch("#[0-9a-fA-F]{6}", colour):
         return colour
     try:
@@ -76,8 +77,8 @@ def columns_json(
 ) -> list[dict[str, Any]]:
     """Convert columns (a mapping of names to values, or a data frame) to JSON values.
 
-    Categories that are names of classes have the styles of these classes; ``colours`` contains the colours of the
-    categories of columns, by the name of the column.
+    Categories with the name of a class get the style of this class. ``colours`` maps the names of columns to the
+    colours of their categories.
     """
     if columns is None:
         return []
@@ -95,7 +96,7 @@ def _column(name: str, values: Any, n: int, classes: Mapping[str, Style], colour
     values = np.asarray(values)
     if values.shape != (n,):
         raise ValueError(
-            f"Column {name!r} must hold one value for each of the {n} rows of X; got shape {values.shape}.\n"
+            f"Column {name!r} must have one value for each of the {n} rows of X; got shape {values.shape}.\n"
             "Pass values in the order of the rows."
         )
     if categories is None and values.dtype.kind in NUMBERS:
@@ -120,7 +121,7 @@ def _categories(values: Any) -> list[str] | None:
 
 
 def _coded(values: Array, categories: list[str] | None) -> tuple[Array, list[str]]:
-    """Return the category code of each value and the names of the categories, with missing values last."""
+    """Return the category code of each value, and the names of the categories, with "missing" as the last one."""
     texts = np.array([MISSING if _is_missing(value) else str(value) for value in values.tolist()], dtype=object)
     present = [str(one) for one in distinct(texts)[0]]
     known = categories if categories is not None else [one for one in present if one != MISSING]
@@ -136,7 +137,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _category_styles(names: Sequence[str], classes: Mapping[str, Style], colours: Mapping[str, str]) -> list[Style]:
-    """Return the style of each category: a given colour, the style of the class with this name, or an unused style."""
+    """Return the style of each category: the given colour, the style of the class with this name, or a new style."""
     grey = {"light": palette.GREY, "dark": palette.GREY, "shape": palette.SHAPES[0]}
     cross = {"light": palette.LIGHT[1], "dark": palette.DARK[1], "shape": "cross"}
     known = {**classes, MISSING: grey, UNKNOWN: cross}

@@ -1,4 +1,4 @@
-"""Build a page as a single HTML file, from its content, a template and JavaScript modules."""
+"""Build a page as a single HTML file from a template, JavaScript modules and the content."""
 
 import html
 import json
@@ -16,22 +16,24 @@ from hyplearn.explorer.widget import to_bytes, to_rows, widget_class
 from hyplearn.files import write_whole
 from hyplearn.types import Array
 
-# Names of the JavaScript modules, ordered so that each module follows the modules that it imports.
+# Names of the JavaScript modules. Each module comes after the modules that it imports.
 MODULES = (
     "geometry", "decision", "view", "colours", "shapes", "dom", "points", "model", "stamps", "haste", "regions",
     "nearest", "curves", "overlay", "disk", "filter", "colouring", "runs", "selection", "pencil", "csv", "legend",
     "card", "camera", "address", "panel", "search", "theme", "host", "contour", "svg", "picture", "input", "main",
 )  # fmt: skip
+# Height of the page in a notebook, in pixels.
 NOTEBOOK_HEIGHT = 680
-# Characters to escape inside a script element. They could end the element, start a comment or break a line.
+# Characters that are escaped inside a script element, because they could end the element, start a comment or break a
+# line.
 UNSAFE = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"})
 
 
 class Explorer:
-    """Interactive page made by :func:`hyplearn.explore`. A notebook displays it; ``page.html`` contains its HTML.
+    """Interactive page created by :func:`hyplearn.explore`. Notebooks display it, and :meth:`save` writes it to a file.
 
-    With anywidget (``pip install 'hyplearn[notebook]'``), :attr:`selection` contains the points that are selected in
-    the notebook, and setting it selects other points there.
+    If anywidget is installed (``pip install 'hyplearn[notebook]'``), :attr:`selection` contains the points that are
+    selected in the notebook, and assigning to it selects other points there.
     """
 
     def __init__(self, parts: dict[str, str], n_points: int) -> None:
@@ -41,7 +43,7 @@ class Explorer:
 
     @property
     def html(self) -> str:
-        """HTML text of the page, including the current selection."""
+        """HTML source of the page, including the current selection."""
         parts = self._parts | {"selection": json.dumps(self.selection.tolist(), separators=(",", ":"))}
         # Replace all placeholders in one pass, so that ``{{name}}`` in a label is not replaced.
         return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _read("template.html"))
@@ -66,8 +68,8 @@ class Explorer:
             return np.empty(0, dtype=np.int64)
         if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= self._n_points:
             raise ValueError(
-                f"selection must hold rows of X, 0 to {self._n_points - 1}, or a mask of all rows; got "
-                f"{rows.dtype} of shape {rows.shape}.\nPass an array of integers, such as np.flatnonzero(mask)."
+                f"selection must be row numbers of X, from 0 to {self._n_points - 1}, or a mask of all rows; got dtype "
+                f"{rows.dtype} and shape {rows.shape}.\nPass an array of integers, such as np.flatnonzero(mask)."
             )
         return np.unique(rows).astype(np.int64)
 
@@ -77,7 +79,7 @@ class Explorer:
     def widget(self) -> Any:
         """Return a notebook widget that shows the page; requires anywidget.
 
-        A notebook cell that ends with the page also displays the widget.
+        If the page is the last value of a notebook cell, the widget is displayed automatically.
         """
         made = widget_class()
         if made is None:
@@ -87,11 +89,11 @@ class Explorer:
         return self._widget
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Display the widget if anywidget is installed; exported notebooks show the iframe of :meth:`_repr_html_`."""
+        """Return the widget if anywidget is installed; otherwise, notebooks use the iframe of :meth:`_repr_html_`."""
         return {} if widget_class() is None else self.widget()._repr_mimebundle_(**kwargs)
 
     def _repr_html_(self) -> str:
-        """Return the page in an iframe, which keeps its styles separate from those of the notebook."""
+        """Return the page in an iframe, which separates its styles from the styles of the notebook."""
         return (
             '<iframe title="hyplearn explorer" sandbox="allow-scripts allow-downloads" '
             f'style="width:100%;border:0;border-radius:10px" height="{NOTEBOOK_HEIGHT}" '
@@ -119,57 +121,57 @@ def explore(
     curvature: float | None = None,
     title: str | None = None,
 ) -> Explorer:
-    r"""Make an interactive page of a fitted classifier: its regions and boundaries in the disk, with the points.
+    r"""Create an interactive page that shows the regions and boundaries of a fitted classifier, and points in the disk.
 
-    The page is one self-contained HTML file that needs only a browser and no network. Dragging moves the disk by
+    The page is one self-contained HTML file, which needs only a browser and no network. Dragging moves the disk by
     hyperbolic translations, the wheel or two fingers zoom, and hovering over a point shows its name, class,
-    probabilities and distances to boundaries. Points can be searched by name, coloured by any column, and selected; the
-    URL keeps the view.
+    probabilities and distances to boundaries. Points can be searched by name, coloured by any column, and selected. The
+    URL contains the current view.
 
     Parameters
     ----------
     estimator : fitted classifier with `predict` and `classes_`, or a list of two
-        Classifier of points in the ball, alone or as the last step of a pipeline. The page itself evaluates classifiers
-        of hyplearn, for every pixel and at any magnification; others are shown as a grid of 512 × 512 predictions. Two
-        classifiers are shown side by side, with stripes where they disagree.
+        Classifier of points in the ball, or a pipeline that ends with a classifier. Classifiers of hyplearn are
+        evaluated in the page, for every pixel and at any magnification; other classifiers are shown as a grid of 512 ×
+        512 predictions. Two classifiers are shown side by side, with stripes where they disagree.
     X : array-like of shape (n, d)
-        Points in the ball. Points with more than two dimensions are projected as in
-        :class:`~hyplearn.plotting.BoundaryDisplay`, for the first classifier.
+        Points in the ball. In more than two dimensions, points are projected as in
+        :class:`~hyplearn.plotting.BoundaryDisplay`, with the plane of the first classifier.
     y : array-like of shape (n,), optional
-        Classes of the points. Without them, points are coloured by their predicted class.
+        Classes of the points. If they are not given, points are coloured by their predicted class.
     names : sequence of str, optional
         Name of each point.
     columns : mapping of names to values, or data frame, optional
-        Further columns to colour the points by, with numbers or categories. Categories with the name of a class have
-        its colour. The prediction sets of a :class:`~hyplearn.ConformalClassifier`, and its answers in a hierarchy, are
-        columns by default.
+        Further columns of numbers or categories, by which the points can be coloured. Categories with the name of a
+        class have the colour of this class. For a :class:`~hyplearn.ConformalClassifier`, columns with the prediction
+        sets, and with the answers in a hierarchy, are added automatically.
     palette : mapping, optional
-        Colours of classes by label, ``{"cat": "#E8660C"}``; and, under the name of a column, a mapping of its
-        categories to colours. Others keep their default.
+        Mapping of class labels to colours, such as ``{"cat": "#E8660C"}``. The name of a column may be mapped to
+        another mapping, of its categories to colours. All other classes and categories keep their default colours.
     parents : array-like of shape (n,), optional
-        Row of each point's parent in a tree, -1 for the root; geodesics connect children and parents.
+        Row number of each point's parent in a tree, or -1 for the root. Children and parents are connected by
+        geodesics.
     edges : array-like of shape (m, 2), optional
         Pairs of rows of X to connect by geodesics, for graphs other than trees.
     of : {"training", "held-out"}, optional
-        Whether the points are training or held-out data, which the page then says next to its counts; by default it
+        Whether the points are training or held-out data. The page mentions this next to the accuracy; by default it
         says "these points".
     path : path, optional
         File to save the page to.
     curvature : float, optional
-        Sectional curvature, by default that of the estimator, or -1 if it has none.
+        Sectional curvature; by default the curvature of the estimator, or -1 if it has none.
     title : str, optional
         Heading of the page; by default the name of the estimator's class.
 
     Returns
     -------
     Explorer
-        The page: ``page.save(path)`` writes it, ``page.html`` is its text, and notebooks display it.
+        Page that notebooks display. ``page.save(path)`` writes it to a file, and ``page.html`` is its source.
 
-    Notes
-    -----
-    Coordinates are stored as float64, because in float32 a point at hyperbolic radius 12 would be a pixel off when
-    it is dragged to the centre. With a curvature other than -1 they are scaled by √c, which moves points by up to
-    3e-16 / (1 - c‖x‖²). 50,000 points without names make a page of 1.7 MB; a column of numbers adds 0.3 MB.
+    Notes ----- Coordinates are stored as float64. In float32, a point at the hyperbolic radius 12 would be wrong by a
+    pixel after it is dragged to the centre. For curvatures other than -1, coordinates are scaled by √c, which moves
+    points by up to 3e-16 / (1 - c‖x‖²). A page with 50,000 points without names has 1.7 MB; each column of numbers adds
+    0.3 MB.
 
     Examples
     --------
@@ -185,7 +187,9 @@ def explore(
     """
     estimators = list(estimator) if isinstance(estimator, (list, tuple)) else [estimator]
     if not 1 <= len(estimators) <= 2:
-        raise ValueError(f"A page shows one model, or two side by side; got {len(estimators)}.\nPass [first, second].")
+        raise ValueError(
+            f"A page shows one model or two models; got {len(estimators)}.\nPass a classifier or a list of two."
+        )
     extras = Extras(names=names, edges=edges, parents=parents, columns=columns, palette=palette, of=of, title=title)
     found = scene(estimators, X, y, extras, curvature)
     # Replace lone surrogates, which cannot be encoded in UTF-8.
@@ -200,7 +204,7 @@ def explore(
 
 
 def script_json(value: Any) -> str:
-    """Convert a value to JSON that is safe inside a script element, even if a label contains ``</script>``."""
+    """Convert a value to JSON that can be embedded in a script element, even if a label contains ``</script>``."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # Escape lone surrogates, which cannot be encoded in UTF-8.
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -214,7 +218,7 @@ def _script() -> str:
 
 
 def _enclosed(name: str, source: str) -> str:
-    """Wrap a module in a function that is called once and returns its exports, so that other names stay private."""
+    """Wrap a module in a function that is called once and returns its exports; all other names are private."""
     exports = re.findall(r"^export (?:class|const|function\*?) (\w+)", source, flags=re.MULTILINE)
     source = re.sub(r'^import (\{.*\}) from "\./(\w+)\.js";$', r"const \1 = \2;", source, flags=re.MULTILINE)
     source = re.sub(r"^export ", "", source, flags=re.MULTILINE)

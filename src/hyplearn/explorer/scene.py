@@ -20,13 +20,13 @@ from hyplearn.types import Array
 # Number of pixels along each side of the prediction table, for classifiers that the page cannot evaluate. The table
 # takes 0.5 MB before base64 encoding.
 TABLE_PIXELS = 512
-# Number of probabilities to store per point, for the most likely classes, if the page cannot compute probabilities.
+# Number of most likely classes per point whose probabilities are stored, if the page cannot compute probabilities.
 TOP = 3
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A classifier with its decision, the plane that the page shows, and the decision on that plane."""
+    """Classifier with its decision, the plane that the page shows, and the decision on this plane if it is known."""
 
     estimator: Any
     decision: Decision | ForeignDecision
@@ -36,7 +36,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Extras:
-    """Optional content of a page: everything but the model, the points and their classes."""
+    """Optional content of a page: everything except the models, the points and their classes."""
 
     names: Any = None
     edges: Any = None
@@ -48,7 +48,7 @@ class Extras:
 
 
 def scene(estimators: list[Any], X: Any, y: Any, extras: Extras, curvature: float | None) -> dict[str, Any]:
-    """Compute the content of the page, as JSON values."""
+    """Compute the content of a page as values that can be converted to JSON."""
     X, y = check_labelled(X, y)
     X = points_inside(fitted_classifier(estimators[0]), X)
     models = _fitted(estimators, X, curvature)
@@ -92,7 +92,7 @@ def _set_columns(estimator: Any, X: Array) -> dict[str, Array]:
 def _of(of: str | None) -> str:
     """Validate the parameter ``of``; return "training", "held-out" or, by default, "points"."""
     if of not in (None, "training", "held-out"):
-        raise ValueError(f'of must be "training" or "held-out"; got {of!r}.\nLeave it out for other points.')
+        raise ValueError(f'of must be "training" or "held-out"; got {of!r}.\nOmit it for other points.')
     return of or "points"
 
 
@@ -108,21 +108,21 @@ def _pair() -> list[dict[str, str]]:
 def _fitted(estimators: list[Any], X: Array, curvature: float | None) -> list[Fitted]:
     """Combine each classifier with its decision and with the plane that is chosen for the first classifier.
 
-    The second classifier is shown on this plane by a vote of its predictions for the points.
+    On this plane, the regions of the second classifier are found by a vote among its predictions for the points.
     """
     decisions = [decision_of(estimator, curvature) for estimator in estimators]
     classifiers = [fitted_classifier(estimator) for estimator in estimators]
     first = decisions[0]
     if len(first.classes) > MOST_CLASSES:
         raise ValueError(
-            f"The page shows up to {MOST_CLASSES} classes; got {len(first.classes)}.\nMerge classes first."
+            f"A page can show at most {MOST_CLASSES} classes; got {len(first.classes)}.\nMerge classes first."
         )
     for other in decisions[1:]:
         if list(other.classes) != list(first.classes) or other.c != first.c:
             raise ValueError(
-                "Models side by side need the same classes and curvature; got "
+                "Two models on a page must have the same classes and the same curvature; got "
                 f"{len(first.classes)} and {len(other.classes)} classes, curvatures {-first.c:g} and {-other.c:g}.\n"
-                "Make a page for each model."
+                "Create a separate page for each model."
             )
     plane = choose_plane(classifiers[0], first.boundary(), X, first.c)
     models = []
@@ -137,26 +137,26 @@ def _fitted(estimators: list[Any], X: Array, curvature: float | None) -> list[Fi
 
 
 def _model_names(models: list[Fitted]) -> list[str]:
-    """Return the names of the Python classes of the models; equal names get a number."""
+    """Return the class name of each model, followed by a number if two models have the same class."""
     names = [type(model.estimator).__name__ for model in models]
     return [f"{name} {k + 1}" if names.count(name) > 1 else name for k, name in enumerate(names)]
 
 
 def _across(decision: Decision) -> Decision | None:
-    """Return a binary decision on a plane across its boundary, or None if scores do not depend only on the distance.
+    """Return a binary decision on the plane across its boundary, or None if scores depend on more than the distance.
 
-    On this plane the centre is a point of the boundary, and the normal of the boundary points to the right.
+    The centre of this plane is a point of the hyperplane, and the normal of the hyperplane points to the right.
     """
     found = decision.boundary()
     if not isinstance(found, Equidistant) or decision.link not in ("arsinh", "z"):
         return None
-    # If the sigmoid decreases, the normal of the boundary is reversed, but the weights are not.
+    # If the slope of the calibration is negative, the normal of the boundary is reversed, but the weights are not.
     along = np.linalg.norm(decision.weights[0]) * np.sign(decision.weights[0] @ found.w)
     return replace(decision, weights=np.array([[along, 0.0]]), points=np.zeros((1, 2)), through_points=False)
 
 
 def _classes(fitted: Fitted, y: Array | None, colours: dict[str, str]) -> dict[str, Any]:
-    """Return the names and styles of all classes (classes of the model first), and the class of each point if known."""
+    """Return the names and styles of all classes, the number of classes of the model, and the classes of the points."""
     known = fitted.decision.classes
     classes = known if y is None else all_classes(y, known)
     return {
@@ -168,7 +168,7 @@ def _classes(fitted: Fitted, y: Array | None, colours: dict[str, str]) -> dict[s
 
 
 def _model(fitted: Fitted, name: str, X: Array) -> dict[str, Any]:
-    """Return a model as JSON values: its predictions for the points, and the data with which the page evaluates it."""
+    """Return the predictions of a model for the points, and the data with which the page evaluates the model."""
     support = None if fitted.shown is None else support_of(fitted.estimator)
     return {
         "name": shortened(name),
@@ -180,12 +180,12 @@ def _model(fitted: Fitted, name: str, X: Array) -> dict[str, Any]:
 
 
 def _votes(plane: Plane | None) -> float | None:
-    """Return the fraction of points whose region shows their prediction; None if regions are not found by a vote."""
+    """Return the fraction of points in the region of their predicted class; None if regions are not found by a vote."""
     return None if plane is None or plane.neighbours is None else plane.agreement
 
 
 def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
-    """Return the predictions as JSON values; they are made for points of the ball, not for their projections."""
+    """Return the predictions for the points in the ball, not for their projections, as JSON values."""
     estimator, probabilities, n_classes = fitted.estimator, None, len(fitted.decision.classes)
     if fitted.decision.has_probabilities:
         probabilities = np.asarray(evaluate(estimator, "predict_proba", None, X), dtype=np.float64)
@@ -209,7 +209,7 @@ def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
 
 
 def _lead(estimator: Any, probabilities: Array | None, X: Array) -> dict[str, Any]:
-    """Return each point's difference between the two largest scores or probabilities, which the page cannot compute."""
+    """Return the difference between the two largest scores or probabilities of each point, as JSON values."""
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(evaluate(estimator, "decision_function", None, X), dtype=np.float64)
         name = "lead in score"
@@ -224,7 +224,7 @@ def _lead(estimator: Any, probabilities: Array | None, X: Array) -> dict[str, An
 
 
 def _decision(fitted: Fitted) -> dict[str, Any]:
-    """Return the decision as JSON values; if the page cannot evaluate it, return a table of predicted classes."""
+    """Return the decision as JSON values, or a table of predicted classes if the page cannot evaluate the decision."""
     decision = fitted.shown
     if decision is None:
         regions = predicted_regions(fitted.estimator, fitted.plane, TABLE_PIXELS, fitted.decision.c)[1]
@@ -238,7 +238,8 @@ def _decision(fitted: Fitted) -> dict[str, Any]:
 def decision_json(decision: Decision) -> dict[str, Any]:
     """Convert a two-dimensional decision to JSON values, in coordinates of the unit disk.
 
-    In these coordinates z is √c times as long, so the weights of the links "frame", "z" and "ball" are divided by √c.
+    In these coordinates vectors are √c times as long, so the weights of the links "frame", "z" and "ball" are divided
+    by √c.
     """
     root, calibration, boundaries = float(np.sqrt(decision.c)), decision.calibration, decision.boundaries
     weights = decision.weights / (root if decision.link in ("frame", "z", "ball") else 1.0)
@@ -263,7 +264,7 @@ def decision_json(decision: Decision) -> dict[str, Any]:
 
 
 def _boundary_json(found: Boundary, root: float) -> dict[str, Any]:
-    """Convert a boundary to JSON values, in coordinates and units of the unit disk."""
+    """Convert a boundary to JSON values, with coordinates and distances in the unit disk."""
     place = {"kind": found.kind, "p": (root * found.p).tolist()}
     if isinstance(found, Sphere):
         return {**place, "radius": root * found.radius, "side": found.side}
@@ -281,7 +282,7 @@ def _names(names: Any, n: int) -> list[str]:
     texts = [str(name) for name in names] if np.ndim(names) == 1 else []
     if len(texts) != n:
         raise ValueError(
-            f"names must hold one string for each of the {n} rows of X; got shape {np.shape(names)}.\n"
+            f"names must have one string for each of the {n} rows of X; got shape {np.shape(names)}.\n"
             "Pass a list of names in the order of the rows."
         )
     return [shortened(text) for text in texts]
@@ -301,10 +302,10 @@ def _parent_edges(parents: Array, n: int) -> Array:
     """Return pairs of a row and its parent; roots, whose parent is -1 or the root itself, are omitted."""
     if parents.shape != (n,) or parents.dtype.kind not in "iu" or (n and not -1 <= parents.min() <= parents.max() < n):
         raise ValueError(
-            f"parents must contain the row number of the parent (0 to {n - 1}, or -1 for a root) for each of {n} rows; "
-            f"got {parents.dtype} of shape {parents.shape}"
+            f"parents must have one row number (0 to {n - 1}, or -1 for a root) for each of the {n} rows of X; "
+            f"got dtype {parents.dtype} and shape {parents.shape}"
             f"{f', from {parents.min()} to {parents.max()}' if parents.size and parents.dtype.kind in 'iu' else ''}.\n"
-            "Pass the index of the parent's row."
+            "Pass the row number of each row's parent."
         )
     rows = np.flatnonzero((parents >= 0) & (parents != np.arange(n)))
     return np.stack([rows, parents[rows]], axis=1)

@@ -1,4 +1,4 @@
-"""Notebook widget that shows the page and shares its selection with Python; requires anywidget."""
+"""Notebook widget that shows a page and exchanges the selection with Python; requires anywidget."""
 
 from importlib import resources
 from typing import Any
@@ -9,12 +9,12 @@ from hyplearn.types import Array
 
 
 def to_bytes(rows: Array) -> bytes:
-    """Encode row indices as little-endian uint32."""
+    """Encode row indices as bytes of little-endian uint32."""
     return np.asarray(rows, dtype="<u4").tobytes()
 
 
 def to_rows(data: bytes) -> Array:
-    """Decode row indices, and sort them in ascending order."""
+    """Decode row indices from bytes, and sort them in ascending order."""
     return np.sort(np.frombuffer(data, dtype="<u4").astype(np.int64))
 
 

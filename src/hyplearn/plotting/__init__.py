@@ -1,7 +1,8 @@
-"""Plots of the disk; as in scikit-learn, ``from_estimator`` computes a display and ``plot`` draws it.
+"""Plots of the disk. As in scikit-learn, ``from_estimator`` computes a display, and ``plot`` draws it.
 
-Drawing needs matplotlib, imported at the first ``plot``. Legends are drawn beside the axes; a figure of your own leaves
-space for them with ``layout="compressed"``.
+Drawing requires matplotlib, which is imported when ``plot`` is first called. Legends are drawn to the right of the
+axes. If you pass axes of your own, create their figure with ``layout="compressed"``, so that there is space for the
+legend.
 """
 
 from hyplearn.plotting.boundary import BoundaryDisplay

@@ -1,8 +1,8 @@
-r"""Geodesics, hypercycles and circles of the disk as circular arcs.
+r"""Geodesics, hypercycles and circles in the disk, computed as circular arcs.
 
-A geodesic meets the rim at right angles. The hypercycle at signed distance h from it passes through the same two points
-of the rim, at the angle :math:`\operatorname{gd}(\sqrt c\, h)` to the geodesic. So two points of the rim and one angle
-define every such curve, straight ones included.
+A geodesic meets the rim at right angles. The hypercycle at the signed distance h from a geodesic meets the rim in the
+same two points, where its angle to the geodesic is :math:`\operatorname{gd}(\sqrt c\, h)`. Every such curve is
+therefore defined by two points of the rim and one angle, even if it is straight.
 """
 
 import numpy as np
@@ -15,14 +15,16 @@ from hyplearn.types import Array
 def hypercycle(w: Array, p: Array, height: float = 0.0, *, c: float = 1.0, n_points: int = 401) -> Array:
     r"""Return points of the disk at the signed distance ``height`` from the geodesic H(w, p), from rim to rim.
 
-    With half-chord a, chord direction τ, its normal ν on the side of w and the chord's centre m,
+    The chord between the two ends has the centre m, the half-length a, the unit direction τ and the unit normal ν on
+    the side of w. The points are
 
     .. math::
         m + a \frac{\sin u \varphi}{\sin \varphi} \tau + a \frac{\cos u \varphi - \cos \varphi}{\sin \varphi} \nu,
         \qquad -1 \le u \le 1, \quad \tan \varphi_0 = -\frac{\langle m, \nu \rangle}{a}, \quad
         \varphi = \varphi_0 + \operatorname{gd}(\sqrt c \, \text{height})
 
-    computed with sin x / x, so that a diameter (φ = 0) needs no special case. The first and last point are on the rim.
+    This is computed with sin x / x, so that a diameter (φ = 0) needs no special case. The first and the last point are
+    on the rim.
 
     Examples
     --------
@@ -37,7 +39,7 @@ def hypercycle(w: Array, p: Array, height: float = 0.0, *, c: float = 1.0, n_poi
     """
     start, end = rim_points(w, p, c=c)
     centre, half = (start + end) / 2, (end - start) / 2
-    # Half the angle of the geodesic's arc, which meets the rim at right angles.
+    # Half the angle of the arc that meets the rim at right angles, which is the geodesic.
     phi = np.arctan2(centre[0] * half[1] - centre[1] * half[0], half @ half)
     return _arc(start, end, phi + 2 * np.arctan(np.tanh(np.sqrt(c) * height / 2)), n_points)
 
@@ -75,7 +77,7 @@ def segment(x: Array, y: Array, *, c: float = 1.0, n_points: int = 33) -> Array:
 
 
 def _arc(start: Array, end: Array, phi: Array, n_points: int) -> Array:
-    """Return points along the circular arc with half-angle φ between two points; it bends to the left if φ > 0."""
+    """Return points along the circular arc with half-angle φ between two points; the arc bends left if φ > 0."""
     u, phi = np.linspace(-1, 1, n_points)[:, None], np.asarray(phi)[..., None, None]
     centre, half = (start + end)[..., None, :] / 2, (end - start)[..., None, :] / 2
     left = np.stack([-half[..., 1], half[..., 0]], axis=-1)
@@ -102,7 +104,7 @@ def rim_points(w: Array, p: Array, *, c: float = 1.0) -> Array:
 
 
 def bisector(a: Array, b: Array, *, c: float = 1.0) -> tuple[Array, Array]:
-    """Return the geodesic (w, p) of all points at equal distance from a and b; w points towards b."""
+    """Return the geodesic (w, p) of the points that are equally far from a and b; w points towards b."""
     p = midpoint(a, b, c=c)
     return log_map(b, p, c=c), p
 

@@ -24,8 +24,8 @@ from hyplearn.types import Array
 SET_PIXELS = 200
 HATCH_INK = "0.6"
 HATCHES = {"no class in the set": "xxxx", "several classes in the set": "////"}
-# Number of points along the boundary of two classes. The boundary is cut where a third class starts; more points make
-# the cut more precise.
+# Number of points along the boundary between two classes. The boundary is cut off at the first point where a third
+# class is predicted, so more points make the cut more precise.
 CUT_POINTS = 4001
 
 
@@ -36,30 +36,31 @@ class BoundaryDisplay(Display):
     Parameters
     ----------
     grid : array of shape (m,)
-        Coordinates of the raster, the same in both directions.
+        Coordinates of the pixel centres, the same in both directions.
     regions : array of shape (m, m)
-        Index in ``classes`` of the prediction at ``(grid[column], grid[row])``, or at the innermost corner of a pixel
-        whose centre is outside the disk; -1 for pixels that the disk does not touch.
+        Index in ``classes`` of the class that is predicted at ``(grid[column], grid[row])``, or at the innermost corner
+        of a pixel whose centre is outside the disk; -1 for pixels that are entirely outside.
     classes : array
-        The classes of the classifier.
+        Classes of the classifier.
     curvature : float
         Sectional curvature of the disk.
     points : DiskDisplay, optional
-        The points to draw over the regions.
+        Points to draw over the regions.
     boundaries : list of arrays of shape (n, 2)
         Points along the geodesics between classes.
     margin : float, optional
-        Hyperbolic distance of the margins from the boundary.
+        Hyperbolic distance between the boundary and each margin.
     margins : list of arrays of shape (n, 2)
-        Points along the hypercycles at that distance, on both sides.
+        Points along the margins on both sides, which are hypercycles at this distance.
     reference, support : arrays of shape (2,) and (k, 2), optional
-        The reference point p and the support vectors.
+        Reference point p, and support vectors.
     plane : Plane, optional
-        The plane of the picture, for a classifier of more than two dimensions.
+        Plane of the plot, for a classifier in more than two dimensions.
     wrong : array of shape (k, 2), optional
-        The points on that plane whose prediction is not their class, where regions do not show it.
+        Positions of misclassified points in the plot, if they cannot be recognised from the regions.
     set_sizes : array of shape (s, s), optional
-        Classes in the prediction set, over the square around the disk: of a classifier with ``predict_set``.
+        Number of classes in the prediction set at each pixel of the square around the disk, for a classifier with
+        ``predict_set``.
 
     Examples
     --------
@@ -105,35 +106,38 @@ class BoundaryDisplay(Display):
         Parameters
         ----------
         estimator : fitted classifier with `predict` and `classes_`
-            Takes points of the ball, alone or at the end of a pipeline. Boundaries are drawn as arcs if
+            Classifier of points in the ball, or a pipeline that ends with a classifier. Boundaries are drawn as arcs if
             :func:`hyplearn.decision.decision_of` finds them: equidistants of a geodesic for two classes, geodesics for
-            more. Otherwise the regions show where predictions change.
+            more classes. Otherwise, boundaries are visible only as edges of the regions.
         X, y : array-like, optional
-            Points and classes to show over the regions. In more than two dimensions X is needed to choose the plane.
+            Points to draw over the regions, and their classes. In more than two dimensions X is required, because the
+            plane of the plot is chosen from the points.
         curvature : float, optional
-            Sectional curvature, by default that of the estimator, or -1 if it has none.
+            Sectional curvature; by default the curvature of the estimator, or -1 if it has none.
         margin : float, optional
-            Hyperbolic distance from the hyperplane of two classes at which to draw hypercycles. The default is that of
-            the SVM's margin, ⟨z, w⟩ = ±1, for ``margin="exact"``, and ``margin_`` for other classifiers, if it is
-            positive. The lines ⟨f, w⟩ = ±1 of ``margin="bound"`` are no hypercycles: :class:`TangentDisplay` has them.
+            Hyperbolic distance from the hyperplane between two classes at which margins are drawn as hypercycles. The
+            default is the margin ⟨z, w⟩ = ±1 for an SVM with ``margin="exact"``, and ``margin_``, if it is positive,
+            for other classifiers. The lines ⟨f, w⟩ = ±1 of an SVM with ``margin="bound"`` are not hypercycles; they are
+            drawn by :class:`TangentDisplay`.
         resolution : int
-            Pixels along the diameter.
+            Number of pixels along the diameter of the disk.
         edges, most_markers
             As in :class:`DiskDisplay`.
 
-        Notes
-        -----
-        Reference point, margins and support vectors are drawn for two classes. A classifier of d > 2 dimensions is
-        shown on a geodesic plane, as the title says. If the boundary of two classes is an equidistant of a hyperplane
-        H(w, p), it is the plane through p along w and the direction in which the points spread most, with every point
-        moved along H; if it is a sphere, the plane through its centre, with every point turned into it. Both keep the
-        side of each point and its distance to the boundary. Otherwise it is the plane through the mean along which the
-        means of the predicted classes spread most, with orthogonal projections. There a region is the class predicted
-        for most of the 15 nearest points, the title says for how many points that is their own prediction, and points
-        whose prediction is not their class are crossed out.
+        Notes ----- The reference point, margins and support vectors are drawn only for two classes. In more than two
+        dimensions, the plot shows a geodesic plane, which the title describes:
 
-        The sets of a :class:`~hyplearn.ConformalClassifier` are drawn in two dimensions: regions where they hold
-        several classes, or none, are hatched.
+        - If the boundary between two classes is an equidistant of a hyperplane H(w, p), the plane passes through p
+          along w and along the direction in which the points vary most. Points are moved into the plane along H.
+        - If the boundary is a sphere, the plane passes through its centre, and points are rotated into the plane. In
+          both cases, the side of each point and its distance to the boundary are preserved.
+        - Otherwise, the plane passes through the mean of the points, along the directions in which the means of the
+          predicted classes vary most, and points are projected orthogonally. Each pixel shows the class that is
+          predicted for most of the 15 nearest points. The title says for how many points this is their predicted class,
+          and misclassified points are crossed out.
+
+        The prediction sets of a :class:`~hyplearn.ConformalClassifier` are drawn in two dimensions: regions whose
+        prediction sets are empty or contain several classes are hatched.
         """
         if not isinstance(resolution, (int, np.integer)) or resolution < 2:
             raise ValueError(f"resolution must be an integer of at least 2; got {resolution!r}.\nPass 600.")
@@ -143,7 +147,7 @@ class BoundaryDisplay(Display):
             raise ValueError(
                 f"A margin can be drawn only if the boundary is a hyperplane, an equidistant or a sphere between two "
                 f"classes; got margin={margin!r} for {type(estimator).__name__} with {len(decision.classes)} classes.\n"
-                "Leave margin out."
+                "Omit margin."
             )
         X, y = (None, None) if X is None else check_labelled(X, y)
         X = None if X is None else points_inside(estimator, X)
@@ -173,12 +177,13 @@ class BoundaryDisplay(Display):
         c = decision.c
         self.margin = margin_of(estimator, margin, c)
         if self.plane is not None:
-            # In the plane of the plot, p is at the centre and w points to the right.
+            # In the plot of a plane, p is at the centre, and w points to the right.
             found = found._replace(p=np.zeros(2))
             found = found if isinstance(found, Sphere) else found._replace(w=np.array([1.0, 0.0]))
         self.boundaries = [boundary_curve(found, c=c)]
         if self.margin is not None:
-            # Margins are drawn around the model's hyperplane; calibration may have moved the boundary away from it.
+            # Margins are drawn around the hyperplane of the model, from which a calibration may have moved the
+            # boundary.
             middle = (
                 found._replace(height=0.0) if decision.has_hyperplanes and isinstance(found, Equidistant) else found
             )
@@ -254,16 +259,16 @@ class BoundaryDisplay(Display):
 
 
 def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0) -> float | None:
-    r"""Return the hyperbolic distance between hyperplane and margin of a binary problem, or None to draw no margin.
+    r"""Return the hyperbolic distance between the hyperplane of a binary problem and its margins; None for no margins.
 
-    This is the given distance; for an SVM with ``margin="exact"`` the distance where ⟨z, w⟩ = 1, which is
-    :math:`\operatorname{arsinh}(\sqrt c / \|w\|) / \sqrt c`; otherwise ``margin_``, the least distance of a training
-    point, if it is positive.
+    If ``given`` is None, the distance for an SVM with ``margin="exact"`` is
+    :math:`\operatorname{arsinh}(\sqrt c / \|w\|) / \sqrt c`, at which ⟨z, w⟩ = 1. For other classifiers it is
+    ``margin_``, the smallest distance of a training point, if this is positive.
     """
     if given is not None:
         if not 0 < given < np.inf:
             raise ValueError(
-                f"margin must be a positive hyperbolic distance; got {given!r}.\nLeave it out to draw no margin."
+                f"margin must be a positive hyperbolic distance; got {given!r}.\nPass a positive one, or omit margin."
             )
         return float(given)
     if getattr(estimator, "margin", None) == "exact":
@@ -279,10 +284,10 @@ def support_of(estimator: Any) -> Array | None:
 
 
 def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: float) -> tuple[Array, Array]:
-    """Return the coordinates of pixel centres, and the predicted class code of each pixel (-1 outside the disk).
+    """Return the coordinates of the pixel centres, and the predicted class code of each pixel (-1 outside the disk).
 
-    A pixel on the rim whose centre is outside has the class of its innermost corner: left empty, such pixels would
-    look like notches.
+    A pixel on the rim whose centre is outside the disk gets the class of its innermost corner. If such pixels were left
+    empty, the rim would look notched.
     """
     radius = 1 / np.sqrt(c)
     grid = radius * pixel_centres(resolution)
@@ -324,7 +329,7 @@ def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision) -> Itera
         if line is None:
             continue
         arc = hypercycle(*line, c=decision.c, n_points=CUT_POINTS)
-        # The two ends are left out: they lie on the rim, where no prediction is possible.
+        # Leave out the two ends, which lie on the rim, where no prediction is possible.
         valid = np.pad(np.isin(predicted_codes(estimator, None, arc[1:-1]), [i, j]), 1, mode="edge")
         cuts = np.flatnonzero(np.diff(valid, prepend=False, append=False))
         yield from (arc[start:stop] for start, stop in cuts.reshape(-1, 2) if stop - start > 1)
@@ -333,8 +338,8 @@ def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision) -> Itera
 def pairwise_normals(decision: Decision | ForeignDecision) -> Iterator[tuple[int, int, Array]]:
     """Yield pairs of class codes with a vector N, such that both classes are equally likely where ``[N, X] = 0``.
 
-    With a hyperplane per class, scores compare as multiples of the sinh of the distances to them. These are linear in
-    X, so two classes meet on a geodesic hyperplane.
+    If there is a hyperplane per class, classes are ranked by multiples of the hyperbolic sines of the distances to
+    these hyperplanes. These are linear in X, so the boundary between two classes is a geodesic.
     """
     pairs, steepness = combinations(range(len(decision.classes)), 2), decision.steepness()
     if steepness is not None:

@@ -1,4 +1,4 @@
-"""Elements shared by all displays: matplotlib axes, class colours, points, the rim of the disk, and legends."""
+"""Functions that all displays share: axes, class colours, points, the rim of the disk, and legends."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -17,24 +17,25 @@ MARKERS = {
     "circle": "o", "triangle": "^", "square": "s", "cross": "X", "diamond": "D", "plus": "P", "star": "*",
     "triangle-down": "v",
 }  # fmt: skip
-# Strength of the class colour in regions, by marker shape. Classes with the same colour have different shapes, so their
-# regions look different.
+# Share of the class colour in the tint of a region, for each marker shape in turn. Classes with the same colour have
+# different shapes, and hence different tints.
 TINTS = (0.24, 0.42, 0.14, 0.33)
-# Longest name in a legend, in characters; the middle of longer names is left out.
+# Maximum number of characters of a name in a legend. The middle of longer names is left out.
 MOST_LETTERS = 40
-# Space between the disk and a legend beside it, in inches.
+# Space between the disk and the legend to its right, in inches.
 SPACE = 0.1
 # Colours of lines and of the background. They do not depend on the matplotlib style, because class colours are chosen
 # for a light background.
 INK, GROUND = "0.1", "white"
-# Largest number of support vectors that are drawn as rings; more rings would overlap.
+# Maximum number of support vectors that are drawn as rings. If there are more, dots are drawn, because rings would
+# overlap.
 MOST_RINGS = 200
-# Largest number of points drawn as markers. More markers would cover each other and make vector graphics large, so a
-# density image is drawn instead.
+# Maximum number of points that are drawn as markers. If there are more, a density image is drawn, because markers would
+# cover each other and make vector graphics large.
 MOST_MARKERS = 20_000
 # Number of pixels along one side of the density image.
 PIXELS = 200
-# Opacity of a pixel with a single point: high enough that outliers stay visible.
+# Opacity of a pixel of the density image that contains a single point. It is high enough that outliers are visible.
 FAINTEST = 0.3
 
 
@@ -56,15 +57,16 @@ class Display:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; by default the axes of a new figure.
         size : float
             Area of a marker, in square points.
         legend : bool
-            Whether to draw a legend beside the axes.
+            Whether to draw a legend to the right of the axes.
 
         Returns
         -------
-        The display itself, with the axes in ``ax_`` and their figure in ``figure_``.
+        Display
+            This display, with the axes in ``ax_`` and their figure in ``figure_``.
         """
         return self._plot(ax, size, legend)
 
@@ -79,7 +81,7 @@ class Display:
     def save(self, path: str | PathLike[str], *, dpi: float = DPI) -> None:
         """Write the figure to a .png, .svg or .pdf file. Call :meth:`plot` first.
 
-        Text in vector graphics stays text, in Type 42 fonts, which can be searched and edited.
+        In vector graphics, text is stored as text in Type 42 fonts, so that it can be searched and edited.
         """
         if self.figure_ is None:
             raise ValueError(f"This {type(self).__name__} has not been drawn.\nCall plot() before save().")
@@ -101,7 +103,7 @@ def _short(value: Any) -> str:
 
 
 def pyplot() -> Any:
-    """Import matplotlib's pyplot; without matplotlib, raise an error that says how to install it."""
+    """Import ``matplotlib.pyplot``; if it is not installed, raise an error that says how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -110,17 +112,17 @@ def pyplot() -> Any:
 
 
 def new_axes() -> Any:
-    """Create a figure and return its axes, which leave space for a legend beside them."""
+    """Create a figure with space for a legend to the right of the axes, and return the axes."""
     return pyplot().figure(layout="compressed").add_subplot()
 
 
 def class_colours(classes: Iterable[Any]) -> dict[Any, str]:
-    """Return one colour per class, in order; a class called "other" is grey, and colours repeat after ten classes."""
+    """Return a colour for each class; a class called "other" is grey, and colours repeat after ten classes."""
     return {label: style.colour for label, style in label_styles(classes).items()}
 
 
 def class_markers(classes: Iterable[Any]) -> dict[Any, str]:
-    """Return one marker per class; classes with the same colour have different markers."""
+    """Return a marker for each class; classes with the same colour have different markers."""
     return {label: MARKERS[style.shape] for label, style in label_styles(classes).items()}
 
 
@@ -160,12 +162,12 @@ def draw_margins(ax: Any, curves: list[Array], label: str) -> None:
 
 
 def draw_reference(ax: Any, p: Array, label: str = "reference point p", colour: str = INK) -> None:
-    """Draw the reference point as a star with a light edge, visible on any background."""
+    """Draw the reference point as a star with a white edge, so that it is visible on any background."""
     ax.scatter(*p, marker="*", s=130, color=colour, edgecolors="white", linewidths=0.8, label=label, zorder=2.6)
 
 
 def draw_support(ax: Any, X: Array, size: float) -> None:
-    """Draw rings around support vectors, wider than markers of the given size, or dots if there are many."""
+    """Draw support vectors as rings around markers of the given size, or as dots if there are many."""
     if len(X) > MOST_RINGS:
         ax.scatter(*X.T, s=2, color=INK, linewidths=0, label="support vectors", zorder=2.4)
         return
@@ -182,7 +184,8 @@ def draw_wrong(ax: Any, X: Array, n: int, size: float) -> None:
 def draw_legend(ax: Any, *, own_figure: bool = False) -> None:
     """Draw a legend to the right of the plot, with as many columns as the height of the plot requires.
 
-    A figure of its own becomes as wide as both need. In a figure without a layout the axes become narrower.
+    If the figure was created for this plot (``own_figure``), it is made wide enough for plot and legend. If the figure
+    has no layout engine, the axes are made narrower.
     """
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
@@ -206,7 +209,7 @@ def draw_legend(ax: Any, *, own_figure: bool = False) -> None:
 
 
 def draw_legend_below(figure: Any, axes: Iterable[Any], ncols: int) -> Any:
-    """Draw one common legend below several axes; the figure must have ``layout="constrained"``."""
+    """Draw one legend for several axes, below all of them; the figure must have ``layout="constrained"``."""
     entries = {text: handle for ax in axes for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)}
     names = [shorten(name) for name in entries]
     return finish_legend(
@@ -225,7 +228,7 @@ def _below_style() -> dict[str, Any]:
 
 
 def finish_legend(legend: Any) -> Any:
-    """Show the names in a legend literally, not as formulas, and enlarge small markers."""
+    """Display the names in a legend literally instead of parsing them as formulas, and enlarge small markers."""
     for text in legend.get_texts():
         text.set_parse_math(False)  # without this, a $ in a class name would start a formula
     for handle in legend.legend_handles:
@@ -258,7 +261,7 @@ def _lines_beside(ax: Any) -> int:
 
 @dataclass(frozen=True)
 class Cloud:
-    """Points of several classes, drawn as markers, or as a density image if there are many."""
+    """Points of several classes, which are drawn as markers, or as a density image if there are many points."""
 
     X: Array  # coordinates of the points in the plot, of shape (n, 2)
     y: Array | None  # classes of the points

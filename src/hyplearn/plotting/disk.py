@@ -18,7 +18,7 @@ from hyplearn.types import Array
 # Hyperbolic radii of the grid circles, in units of 1/√c, and number of diameters in the grid.
 GRID_CIRCLES = (1, 2, 3, 4, 5)
 GRID_DIAMETERS = 6
-# Tolerance per coordinate. If the closest points and the closest vertices differ by less, they are drawn as one pair.
+# Largest difference in a coordinate at which the closest points and the closest vertices are drawn as one pair.
 SAME = 1e-6
 STYLES: dict[str, dict[str, Any]] = {
     "vertices": {"color": "#CC3377", "linestyle": (0, (4, 2))},
@@ -33,18 +33,20 @@ class DiskDisplay(Display):
     Parameters
     ----------
     X : array of shape (n, 2)
-        The points.
+        Coordinates of the points.
     y : array of shape (n,), optional
-        Their classes.
+        Classes of the points.
     curvature : float
         Sectional curvature of the disk.
     edges : array of shape (m, 2), optional
-        Pairs of rows to join by geodesics, such as a tree's children and parents.
+        Pairs of row numbers to connect by geodesics, such as the children and parents in a tree.
     all_classes : array, optional
-        All classes in the order of their colours, if y may lack some; by default those of y.
+        All classes in the order of their colours; by default the classes in y. Pass it if y may not contain all
+        classes.
     most_markers : int
-        Up to this many points are drawn as markers. More are drawn as an image of their density: each pixel mixes the
-        colours of the classes by their share, stronger with the logarithm of the count.
+        Maximum number of points that are drawn as markers. If there are more, their density is drawn as an image: each
+        pixel mixes the colours of its classes in proportion to their numbers of points, and its opacity grows with the
+        logarithm of the total number.
 
     Examples
     --------
@@ -74,13 +76,13 @@ class DiskDisplay(Display):
         all_classes: Any = None,
         most_markers: int = MOST_MARKERS,
     ) -> Self:
-        """Create a display after validating points, classes and edges; the parameters are those of the class."""
+        """Validate points, classes and edges, and create a display; the parameters are those of the class."""
         c = absolute_curvature(curvature)
         X, y = check_labelled(X, y)
         if X.shape[1] != 2:
             raise ValueError(
                 f"DiskDisplay needs points with two coordinates; got shape {X.shape}.\n"
-                "Project X to 2-D first; BoundaryDisplay does so for a classifier of more dimensions."
+                "Project X to 2-D first, or use BoundaryDisplay, which projects points for a classifier."
             )
         gap(X, c=c)  # raises ValueError if a point lies outside the disk
         return cls(X, y, curvature, None if edges is None else check_edges(edges, len(X)), all_classes, most_markers)
@@ -92,7 +94,7 @@ class DiskDisplay(Display):
 
     @cached_property
     def cloud(self) -> Cloud:
-        """The points with their classes and the limits of the plot, ready to be drawn."""
+        """Points, classes and limits of the plot, in the form in which they are drawn."""
         radius = float(1 / np.sqrt(absolute_curvature(self.curvature)))
         return Cloud.of(self.X, self.y, self.all_classes, np.zeros(2), radius, self.most_markers)
 
@@ -104,7 +106,7 @@ class DiskDisplay(Display):
         ax, size, legend
             As in :meth:`BoundaryDisplay.plot`.
         grid : bool
-            Whether to draw diameters, and circles about the centre that are labelled with their hyperbolic radius.
+            Whether to draw diameters, and circles around the centre with their hyperbolic radii.
         """
         return self._plot(ax, size, legend, grid=grid)
 
@@ -142,17 +144,18 @@ def _draw_grid(ax: Any, c: float) -> None:
 
 @dataclass(repr=False)
 class HullDisplay(Display):
-    """Plot of the convex hulls of two classes, their closest pair of points, its midpoint p, and the bisector.
+    """Plot of the convex hulls of two classes, the closest points of the hulls, their midpoint p, and their bisector.
 
     Parameters
     ----------
     points : DiskDisplay
-        The points and their two classes.
+        Points of two classes.
     hulls : list of two arrays of shape (n, 2)
         Vertices of the hull of each class, counter-clockwise.
     pairs : dict of str to array of shape (2, 2)
-        "vertices": the closest vertices of the hulls, whose midpoint is the paper's reference point. "points": the
-        closest points of the hulls, which may lie on edges; missing where the hulls intersect.
+        The key "vertices" contains the closest vertices of the hulls, whose midpoint is the paper's reference point.
+        The key "points" contains the closest points of the hulls, which may lie on edges; it is missing if the hulls
+        intersect.
 
     Examples
     --------
@@ -184,7 +187,7 @@ class HullDisplay(Display):
         if len(points.classes) != 2:
             raise ValueError(
                 f"HullDisplay needs exactly 2 classes; y has {len(points.classes)}: {points.classes.tolist()[:5]}.\n"
-                "Pass the labels of one against the rest, such as y == label."
+                "Pass labels of one class against the rest, such as y == label."
             )
         c = absolute_curvature(curvature)
         codes = canvas.positions(np.asarray(points.y), points.classes)
@@ -198,7 +201,7 @@ class HullDisplay(Display):
         return cls(points, [V_a, V_b], pairs)
 
     def reference(self, pair: str) -> Array:
-        """Return the midpoint p of a pair: of the closest vertices or of the closest points."""
+        """Return the midpoint p of a pair: the closest "vertices" or the closest "points"."""
         return midpoint(*self.pairs[pair], c=absolute_curvature(self.points.curvature))
 
     def boundary(self, pair: str) -> Array:
@@ -222,12 +225,12 @@ class HullDisplay(Display):
         ax, size, legend
             As in :meth:`BoundaryDisplay.plot`.
         pairs : tuple of str
-            The pairs to draw, if they exist; two pairs that look the same are drawn once.
+            Names of the pairs to draw, if they exist. If both pairs look the same, only one is drawn.
         boundary : bool
-            Whether to draw the geodesic through p halfway between the pair.
+            Whether to draw the geodesic that bisects the pair.
         """
         if isinstance(pairs, str) or not set(pairs) <= set(STYLES):
-            raise ValueError(f"pairs must name some of {list(STYLES)}; got {pairs!r}.\nPass a tuple of these names.")
+            raise ValueError(f"pairs must be a tuple of names from {list(STYLES)}; got {pairs!r}.\nPass such a tuple.")
         return self._plot(ax, size, legend, pairs=pairs, boundary=boundary)
 
     def _draw(self, ax: Any, size: float, *, pairs: tuple[str, ...], boundary: bool) -> None:
@@ -259,18 +262,20 @@ class HullDisplay(Display):
 
 
 def check_labelled(X: Any, y: Any) -> tuple[Array, Array | None]:
-    """Validate points and labels; return the points as float64 and the labels as an array (None without labels)."""
+    """Validate points and labels; return the points as float64, and the labels as an array or None."""
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] < 2 or len(X) == 0:
         raise ValueError(
-            f"X must hold at least one point of two coordinates or more; got shape {X.shape}.\n"
+            f"X must have at least one row and two columns; got shape {X.shape}.\n"
             "Pass an array of shape (n, d), one point per row."
         )
     if y is None:
         return X, None
     y = np.asarray(as_labels(y))
     if y.shape != X.shape[:1]:
-        raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.\nCheck y.")
+        raise ValueError(
+            f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.\nPass one per row."
+        )
     if y.dtype.kind in "Of":
         check_present(y.tolist())
     return X, y
@@ -290,7 +295,7 @@ def check_edges(edges: Any, n: int) -> Array:
     edges = np.asarray(edges)
     if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
         raise ValueError(
-            f"edges must hold pairs of row numbers; got shape {edges.shape} of {edges.dtype}.\n"
+            f"edges must be pairs of row numbers; got shape {edges.shape} and dtype {edges.dtype}.\n"
             "Pass integers of shape (m, 2)."
         )
     if edges.size and not 0 <= edges.min() <= edges.max() < n:

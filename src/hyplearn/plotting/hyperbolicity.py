@@ -10,9 +10,9 @@ from hyplearn.plotting.canvas import Display
 from hyplearn.plotting.palette import LIGHT
 from hyplearn.types import Array
 
-# Number of groups into which pairs are divided by distance: enough to see at which distances a fit is poor.
+# Number of groups into which pairs are divided by distance. This is enough to see at which distances a fit is poor.
 GROUPS = 20
-# Percentiles of the ratio in each group, drawn as the lower edge of a band, a line, and the upper edge.
+# Percentiles of the ratio in each group: the lower edge of the band, the line, and the upper edge of the band.
 PERCENTILES = (10, 50, 90)
 
 
@@ -20,8 +20,8 @@ PERCENTILES = (10, 50, 90)
 class HyperbolicityDisplay(Display):
     """Plot of the ratio of fitted to given distances, for fits in a tree, in hyperbolic space and in flat space.
 
-    A line is the median of pairs with similar given distances, the band the middle 80 %. A fit without errors is the
-    horizontal line at 1.
+    Pairs are grouped by their given distances. The line shows the median ratio in each group, and the band contains the
+    middle 80 % of the ratios. An exact fit is a horizontal line at 1.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class HyperbolicityDisplay(Display):
     found: Hyperbolicity
 
     def curves(self) -> dict[str, tuple[Array, Array]]:
-        """Return, for the label of each fit, the mean given distance and the percentiles of the ratio in each group."""
+        """Return, for each label in the legend, the mean given distance and the percentiles of the ratio per group."""
         found, space = self.found, f"{self.found.n_components}-D"
         fits = {
             f"flat {space}: distortion {found.flat_distortion:.2f}": found.flat_distances,

@@ -1,9 +1,9 @@
-"""Marker colours and shapes for classes, on light and dark backgrounds. Does not import matplotlib.
+"""Marker colours and shapes for classes, on light and dark backgrounds. This module does not import matplotlib.
 
-Ten colours that readers with normal vision and readers without one of the three cones can tell apart (CIEDE2000
-differences of at least 13 for all of them), each with a contrast of at least 3 : 1 to its ground. Classes beyond ten
-repeat the colours with another shape. The tables are results of ``experiments/colour_vision.py``, which defines and
-measures all of this.
+There are ten colours, which readers with normal vision and readers with any type of dichromacy can distinguish: all
+CIEDE2000 differences are at least 13. Each colour has a contrast of at least 3 : 1 to the background. If there are more
+than ten classes, the colours are repeated with another shape. The colours were computed with
+``experiments/colour_vision.py``, which defines and measures these properties.
 """
 
 from collections.abc import Iterable
@@ -20,9 +20,11 @@ DARK = (
 LIGHT_GROUND, DARK_GROUND = "#FFFFFF", "#191C22"
 # Grey for the class called "other" and for points without a class, on both backgrounds.
 GREY = "#8A8A8A"
-# Marker shapes, the most distinct first; the shape changes each time the colours start over.
+# Marker shapes, the most distinct first. The first ten classes have the first shape, the next ten the second, and so
+# on.
 SHAPES = ("circle", "triangle", "square", "cross", "diamond", "plus", "star", "triangle-down")
-# Continuous colour maps from low to high, perceptually uniform; high values contrast most with the background.
+# Perceptually uniform colour maps for continuous values, from low to high. High values have the strongest contrast to
+# the background.
 LIGHT_RAMP = (
     "#40A47E", "#249E84", "#009789", "#00908D", "#008990", "#008292", "#007B94", "#007395", "#006B97",
     "#006197", "#135796", "#244D94", "#30438F", "#373787", "#392A7A", "#381A6A", "#360657",
@@ -36,21 +38,21 @@ DARK_RAMP = (
 class ClassStyle(NamedTuple):
     """Colour and marker shape of a class."""
 
-    colour: str  # "#RRGGBB"
-    shape: str  # one of SHAPES
+    colour: str  # colour as "#RRGGBB"
+    shape: str  # marker shape, one of SHAPES
 
 
 def class_styles(n: int, *, dark: bool = False) -> list[ClassStyle]:
     """Return the colours and marker shapes of n classes.
 
-    Two classes with the same shape have different colours, for up to 80 classes; beyond, styles repeat.
+    Up to 80 classes have different styles; if there are more classes, styles are repeated.
 
     Parameters
     ----------
     n : int
         Number of classes.
     dark : bool
-        Whether the ground is dark.
+        Whether the background is dark.
 
     Examples
     --------
@@ -64,7 +66,7 @@ def class_styles(n: int, *, dark: bool = False) -> list[ClassStyle]:
 
 
 def label_styles(labels: Iterable[Any], *, dark: bool = False) -> dict[Any, ClassStyle]:
-    """Map each label to its style, in the given order; a class called "other" comes last and is grey."""
+    """Return a dict from labels to styles, in the given order; a class called "other" comes last and is grey."""
     labels = list(labels)
     named = [label for label in labels if str(label) != "other"]
     styles = dict(zip(named, class_styles(len(named), dark=dark), strict=True))

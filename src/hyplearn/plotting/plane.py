@@ -1,18 +1,19 @@
 r"""Projections of points in more than two dimensions onto a geodesic plane.
 
-In hyperboloid coordinates about p, with the plane spanned by the unit vectors n and e, a point has the time
-:math:`T = \cosh \rho`, the coordinates :math:`a = \langle \sqrt c z, n \rangle`, which is the hyperbolic sine of its
-signed distance to the hyperplane H(n, p), and :math:`b = \langle \sqrt c z, e \rangle`, and further coordinates r that
-the picture does not show; :math:`T^2 = 1 + a^2 + b^2 + \|r\|^2`. Three projections keep the points of the plane:
+The plane passes through p and is spanned by the unit vectors n and e. In hyperboloid coordinates relative to p, a point
+has the time coordinate :math:`T = \cosh \rho`, the coordinate :math:`a = \langle \sqrt c z, n \rangle`, which is the
+hyperbolic sine of its signed distance to the hyperplane H(n, p), the coordinate :math:`b = \langle \sqrt c z, e
+\rangle`, and further coordinates r that the plot does not show, with :math:`T^2 = 1 + a^2 + b^2 + \|r\|^2`. There are
+three projections, which leave the points of the plane unchanged:
 
-- along the boundary: :math:`(T, a, b) \mapsto (\lambda T, a, \lambda b)`, :math:`\lambda^2 = (1 + a^2) / (T^2 - b^2)`.
-  The foot of x on H is projected orthogonally onto the geodesic along e, and x keeps its distance to H and its side.
-  A classifier whose boundary is H predicts the same for a point and for its projection.
-- around p: :math:`(T, a, b) \mapsto (T, \mu a, \mu b)`, :math:`\mu^2 = (T^2 - 1) / (a^2 + b^2)`. The point keeps its
-  distance to p, and so its side of every sphere about p.
-- nearest: :math:`(T, a, b) / \sqrt{T^2 - a^2 - b^2}`, the nearest point of the plane. Predictions on the plane may
-  differ from those of the points that are projected there; in ten dimensions most do. Regions are therefore a vote: the
-  class predicted for most of the nearest points of the picture.
+- along the boundary: :math:`(T, a, b) \mapsto (\lambda T, a, \lambda b)` with :math:`\lambda^2 = (1 + a^2) / (T^2 -
+  b^2)`. The foot of x on H is projected orthogonally onto the geodesic along e, and x stays on the same side of H, at
+  the same distance. A classifier whose boundary is H predicts the same class for a point and for its projection.
+- around p: :math:`(T, a, b) \mapsto (T, \mu a, \mu b)` with :math:`\mu^2 = (T^2 - 1) / (a^2 + b^2)`. The distance to p
+  is preserved, so that a point stays on the same side of every sphere around p.
+- nearest: :math:`(T, a, b) / \sqrt{T^2 - a^2 - b^2}` is the nearest point of the plane. The prediction at this point
+  may differ from the prediction for x; in ten dimensions most predictions differ. Regions are therefore found by a
+  vote: each pixel has the class that is predicted for most of the nearest points in the plot.
 """
 
 import warnings
@@ -32,25 +33,28 @@ from hyplearn.types import Array
 
 # Maximum number of coordinates per call of predict (32 MiB), which limits memory use.
 BLOCK_NUMBERS = 2**22
-# Number of nearest points that vote on the class of a pixel: a larger number smooths regions and loses small ones.
+# Number of nearest points that vote on the class of a pixel. With more voters, regions are smoother, but small regions
+# disappear.
 VOTERS = 15
-# Maximum number of points that can vote, which is enough for every pixel. If there are more, only every k-th votes.
+# Maximum number of points that can vote, which is enough for all pixels. If there are more points, only every k-th
+# point votes.
 MOST_VOTERS = 20_000
-# Regularisation of matrices of trace 1. It is the weight of the second moments of all points, which matter only if the
-# class means do not determine both directions, and the weight of the identity, which keeps a matrix invertible.
+# Regularisation of matrices with trace 1. It is the weight of the second moments of all points, which matter only if
+# the class means do not determine both directions, and the weight of the identity, which keeps the matrix of the spread
+# within classes invertible.
 SPREAD_WEIGHT = 1e-3
 
 
 @dataclass(frozen=True)
 class Plane:
-    """Geodesic plane in the ball, drawn as a disk with p at its centre."""
+    """Geodesic plane in the ball, which is drawn as a disk with p at its centre."""
 
     p: Array  # the point at the centre of the plot
     basis: Array  # orthonormal directions at p, drawn to the right and upwards, of shape (2, d)
-    c: float  # absolute curvature
+    c: float  # absolute value of the curvature
     projection: Literal["along", "around", "nearest"]
     neighbours: PoincareKNeighborsClassifier | None = None  # classifier of the regions if projection="nearest"
-    agreement: float = 1.0  # fraction of points whose region shows their predicted class
+    agreement: float = 1.0  # fraction of points that lie in the region of their predicted class
 
     @classmethod
     def across(cls, w: Array, p: Array, X: Array, c: float) -> Self:
@@ -76,7 +80,7 @@ class Plane:
         return max((plane.with_votes(X, codes) for plane in planes), key=lambda plane: plane.agreement)
 
     def with_votes(self, X: Array, codes: Array) -> Self:
-        """Return this plane with regions found by a vote among the points X, whose predicted classes are ``codes``."""
+        """Return this plane with regions from a vote among the points X, whose predicted classes are ``codes``."""
         some = slice(None, None, -(-len(X) // MOST_VOTERS))
         x, codes = self.project(X[some]), codes[some]
         neighbours = PoincareKNeighborsClassifier(min(VOTERS, len(x)), curvature=-self.c).fit(x, codes)
@@ -84,7 +88,7 @@ class Plane:
 
     @property
     def statement(self) -> str:
-        """Title of the plot, which explains the projection and the properties it preserves."""
+        """Title of the plot, which describes the projection and the properties that it preserves."""
         where = f"{len(self.p)} dimensions on the geodesic plane through"
         if self.projection == "along":
             return (
@@ -113,7 +117,7 @@ class Plane:
             T = np.stack([shrink * time, a, shrink * b])
         elif self.projection == "around":
             flat, length = np.hypot(a, b), np.sqrt(a**2 + b**2 + rest)
-            # A point with no component in the plane has no direction in it, and is drawn to the right of p.
+            # A point without a component in the plane is drawn to the right of p.
             along = np.where(flat > 0, np.stack([a, b]) / np.where(flat > 0, flat, 1.0), [[1.0], [0.0]])
             T = np.stack([time, *(length * along)])
         else:
@@ -137,8 +141,8 @@ def choose_plane(estimator: Any, found: Boundary | None, X: Array | None, c: flo
         return None
     if X is None:
         raise ValueError(
-            f"In {d} dimensions the plotted plane is chosen from the points; got X=None.\n"
-            "Pass X, such as the training points."
+            f"In {d} dimensions, the plane of the plot is chosen from the points X; got X=None.\n"
+            "Pass X, for example the training points."
         )
     if isinstance(found, Sphere):
         return Plane.about(found.p, X, c)
@@ -148,7 +152,7 @@ def choose_plane(estimator: Any, found: Boundary | None, X: Array | None, c: flo
 
 
 def predicted_codes(estimator: Any, plane: Plane | None, x: Array) -> Array:
-    """Return the class codes at positions in the plot, found by a vote if the plane has one, or else by predictions."""
+    """Return the class codes at positions in the plot, from the vote if the plane has one, or else from predictions."""
     if plane is not None and plane.neighbours is not None:
         return plane.neighbours.predict(x)
     return np.searchsorted(estimator.classes_, evaluate(estimator, "predict", plane, x))
@@ -166,7 +170,7 @@ def evaluate(estimator: Any, method: str, plane: Plane | None, x: Array) -> Arra
 
 
 def _class_directions(F: Array, codes: Array) -> Iterator[Array]:
-    """Yield two bases that separate the class means: one absolutely, one relative to the spread within classes."""
+    """Yield two bases that separate the class means: by their distances, and relative to the spread within classes."""
     _, members, counts = np.unique(codes, return_inverse=True, return_counts=True)
     F = F - F.mean(axis=0)
     means = np.stack([F[members == k].mean(axis=0) for k in range(len(counts))])
@@ -183,11 +187,11 @@ def _spread(F: Array) -> Array:
 
 
 def _leading(spread: Array) -> Array:
-    """Return the eigenvectors of the two largest eigenvalues, as rows."""
+    """Return the eigenvectors with the two largest eigenvalues, as rows."""
     return _signed(np.linalg.eigh(spread)[1][:, :-3:-1].T)
 
 
 def _signed(vectors: Array) -> Array:
-    """Flip the signs of rows so that the element of largest absolute value in each row is positive."""
+    """Change the signs of rows so that the element with the largest absolute value in each row is positive."""
     largest = np.take_along_axis(vectors, np.argmax(np.abs(vectors), axis=1)[:, None], axis=1)
     return vectors * np.sign(largest)

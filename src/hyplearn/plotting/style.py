@@ -1,13 +1,14 @@
 """Sizes and fonts of the figures in the README, the manual, the examples and papers.
 
-Figures are as wide as a page of the manual or of a paper, so that text has its size in points when they are shown.
+Figures are as wide as a page of the manual or of a paper. They are not scaled, so font sizes are the sizes on the page.
 """
 
 from typing import Any
 
-# Figure width in inches: two columns of a paper, and, at 100 pixels per inch, the text width of the README.
+# Figure width in inches. This is the width of two columns of a paper and, at 100 pixels per inch, of the text in the
+# README.
 WIDTH = 8.0
-# Font sizes in points. No text is smaller than 8 at the final size of a figure.
+# Font sizes in points. No text is smaller than 8 points.
 TITLE, TEXT, SMALL = 10.5, 9.0, 8.0
 # Resolution of PNG files in dots per inch, high enough for high-density screens.
 DPI = 160

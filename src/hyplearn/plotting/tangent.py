@@ -1,4 +1,4 @@
-"""Plots of the tangent space at the reference point of a classifier, in which its hyperplane is straight."""
+"""Plot of the tangent space at the reference point of a classifier, in which the hyperplane is a straight line."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -18,7 +18,7 @@ from hyplearn.plotting.style import TEXT
 from hyplearn.tangent import frame_coordinates
 from hyplearn.types import Array
 
-# Width of the plot relative to the extent of the points.
+# Ratio of the width of the plot to the extent of the points.
 BORDER = 1.08
 
 
@@ -31,19 +31,20 @@ class TangentDisplay(Display):
     Parameters
     ----------
     cloud : Cloud
-        The points in frame coordinates, p being 0.
+        Points in frame coordinates, with p at the origin.
     dimensions : int
-        The dimension of the ball; above 2 the coordinates are those along w and along the direction, orthogonal to w,
-        in which the points spread most.
+        Dimension of the ball. If it is more than 2, the coordinates are along w and along the direction orthogonal to w
+        in which the points vary most.
     boundary : array of shape (n, 2), optional
-        Points along the boundary; the two ends if it is straight.
+        Points along the boundary; only the two ends if the boundary is straight.
     margins : list of arrays of shape (n, 2)
-        Points along the margins: the lines ⟨f, w⟩ = ±1 for an SVM with ``margin="bound"``, whose rows f are these
-        coordinates; for others the images of the hypercycles that :class:`BoundaryDisplay` draws, which bend.
+        Points along the margins. For an SVM with ``margin="bound"``, whose rows f are these coordinates, the margins
+        are the lines ⟨f, w⟩ = ±1. For other classifiers they are the hypercycles that :class:`BoundaryDisplay` draws,
+        which are curved in these coordinates.
     boundary_name, margin_name : str
         Entries in the legend.
     support : array of shape (k, 2), optional
-        The support vectors of two classes.
+        Support vectors, if there are two classes.
 
     Examples
     --------
@@ -66,19 +67,19 @@ class TangentDisplay(Display):
     def from_points(
         cls, X: Any, y: Any = None, p: Any = None, *, curvature: float = -1.0, most_markers: int = MOST_MARKERS
     ) -> Self:
-        """Show points of the disk as seen from p (by default the centre), without a classifier.
+        """Create a display of points in frame coordinates at p (by default the centre), without a classifier.
 
         Parameters
         ----------
         X, y, curvature, most_markers
             As in :class:`DiskDisplay`.
         p : array-like of shape (2,), optional
-            The reference point.
+            Reference point.
         """
         X, y = check_labelled(X, y)
         if X.shape[1] != 2:
             raise ValueError(
-                f"Without a classifier the tangent space is drawn in two dimensions; got shape {X.shape}.\n"
+                f"Without a classifier, X must have two columns; got shape {X.shape}.\n"
                 "Project X to 2-D first, or pass a fitted classifier to TangentDisplay.from_estimator."
             )
         p = np.zeros(2) if p is None else np.asarray(p, dtype=np.float64)
@@ -97,19 +98,20 @@ class TangentDisplay(Display):
         margin: float | None = None,
         most_markers: int = MOST_MARKERS,
     ) -> Self:
-        """Show points as seen from the reference point of a fitted classifier, with its boundary.
+        """Create a display of points in frame coordinates at the reference point of a classifier, with its boundary.
 
         Parameters
         ----------
         estimator : fitted classifier
-            Its boundary is an equidistant of a geodesic hyperplane through p with normal w.
+            Classifier whose boundary is an equidistant of a geodesic hyperplane through p with normal w.
         X, y, curvature, most_markers
             As in :meth:`BoundaryDisplay.from_estimator`.
         label : object, optional
-            With more than two classes, the one whose boundary against the rest is drawn.
+            Class whose boundary against all other classes is drawn. Required if there are more than two classes.
         margin : float, optional
-            Hyperbolic distance from the boundary at which to draw hypercycles in place of the estimator's own margins.
-            Two dimensions only, as for all margins that bend: in more they would not be true outside the plane.
+            Hyperbolic distance from the boundary at which hypercycles are drawn instead of the margins of the
+            estimator. Hypercycles are drawn only in two dimensions: in more dimensions they would be correct only for
+            points in the plane.
         """
         decision, estimator = decision_of(estimator, curvature), fitted_classifier(estimator)
         X, y = check_labelled(X, y)
@@ -119,7 +121,7 @@ class TangentDisplay(Display):
         if margin is not None and len(p) > 2:
             raise ValueError(
                 f"A margin at a hyperbolic distance is a curve, which can be drawn only in two dimensions; got "
-                f"margin={margin!r} in {len(p)} dimensions.\nLeave margin out, or use BoundaryDisplay."
+                f"margin={margin!r} in {len(p)} dimensions.\nOmit margin, or use BoundaryDisplay."
             )
         basis = np.eye(2) if len(p) == 2 else Plane.across(w, p, X, c).basis
         display = cls(_cloud(frame_coordinates(X, p, c=c) @ basis.T, y, decision.classes, most_markers), len(p))
@@ -134,7 +136,7 @@ class TangentDisplay(Display):
         return display
 
     def _add_boundary(self, normal: Array, height: float, c: float) -> None:
-        """Add the boundary, which is at distance ``height`` from the hyperplane with the unit normal ``normal``."""
+        """Add the boundary at the distance ``height`` from the hyperplane through p with unit normal ``normal``."""
         if height == 0:
             self.boundary = self._line(normal)
         elif self.dimensions == 2:
@@ -156,7 +158,7 @@ class TangentDisplay(Display):
 
     @property
     def _far(self) -> float:
-        """Distance from p that reaches beyond the edges of the plot."""
+        """Distance from p that is long enough to reach beyond the edges of the plot."""
         return float(np.linalg.norm(self.cloud.extent))
 
     def _line(self, normal: Array) -> Array:
@@ -188,7 +190,7 @@ class TangentDisplay(Display):
 
 
 def _cloud(F: Array, y: Array | None, classes: Array | None, most_markers: int) -> Cloud:
-    """Return the points with the limits of the plot: the smallest square around the points and p, plus a border."""
+    """Return the points with the limits of the plot, which is the smallest square around them and p, plus a border."""
     low, high = np.minimum(F.min(axis=0), 0), np.maximum(F.max(axis=0), 0)
     middle, reach = (low + high) / 2, BORDER * np.max(high - low) / 2
     return Cloud.of(F, y, classes, middle, float(reach) or 1.0, most_markers)
@@ -204,8 +206,8 @@ def _problem(estimator: Any, decision: Decision | ForeignDecision, label: Any) -
     elif decision.has_hyperplanes:
         if label not in classes:
             raise ValueError(
-                f"Each of the {len(classes)} classes has its own tangent space; got label={label!r}.\n"
-                f"Choose one of {classes[:5]}{', ...' if len(classes) > 5 else ''}."
+                f"Each of the {len(classes)} classes has a separate tangent space; got label={label!r}.\n"
+                f"Pass as label one of {classes[:5]}{', ...' if len(classes) > 5 else ''}."
             )
         k = classes.index(label)
         if np.any(decision.weights[k]):
@@ -221,7 +223,7 @@ def _hypercycle_in_frame(distance: float, far: float, c: float) -> Array:
 
     .. math:: \frac{1}{\sqrt c} \frac{\rho}{\sinh \rho} (\sinh h, s), \qquad \sinh \rho = \|(\sinh h, s)\|
 
-    with h the distance times √c, for all s: the first entry is the sinh of the distance to the boundary.
+    for all s, where h is the distance times √c.
     """
     s = np.sinh(np.sqrt(c) * np.linspace(-far, far, 401))
     rows = np.stack([np.full_like(s, np.sinh(np.sqrt(c) * distance)), s], axis=1)

@@ -1,14 +1,14 @@
-// The view and the selection as text for the address, and those before them.
+// Encode the view and the selection in the URL, and keep a history of earlier ones.
 import { readRuns } from "./runs.js";
 
-// Letters of a selection in the address. Longer ones would make links that mail and chat programs cut; a selection of
-// about 2,000 points in no order, or of any number in a few runs, is shorter.
+// Maximum number of characters of a selection in the URL. Mail and chat programs cut longer links. This is enough for
+// about 2,000 scattered points, or for any number of points in a few runs.
 export const MOST_LETTERS = 6000;
 
 const numbers = (text) => text.split(",").map(Number);
 const isPair = (pair) => pair.length === 2 && pair.every(Number.isFinite);
 
-// Numbers are written with all their digits: near the rim the last ones matter.
+// Encode a view as text. Numbers are written with all digits, because the last digits matter near the rim.
 export function textOf({ centre, zoom, shift, colour, hidden, onlyWrong, onlyDisagreement, mostConfidence }) {
   const parts = [["centre", centre.join(",")], ["zoom", String(zoom)], ["colour", colour]];
   if (shift.some((value) => value !== 0)) parts.push(["shift", shift.join(",")]);
@@ -19,7 +19,8 @@ export function textOf({ centre, zoom, shift, colour, hidden, onlyWrong, onlyDis
   return new URLSearchParams(parts).toString().replaceAll("%2C", ",");
 }
 
-// What an address says, as far as it can be read; anyone may have written it.
+// Decode a view from the text of a URL, which may have been written by anyone. Invalid values are replaced with
+// defaults; the result is null if there is no valid centre.
 export function readText(text, { keys, nClasses, nPoints, mostZoom }) {
   const given = new URLSearchParams(text);
   const centre = numbers(given.get("centre") ?? "");
@@ -41,22 +42,23 @@ export function readText(text, { keys, nClasses, nPoints, mostZoom }) {
   };
 }
 
-// Put the view into the address, where a page may: not inside the frame of a notebook.
+// Put the view into the URL. This is not possible inside the frame of a notebook.
 export function writeAddress(text) {
   if (window.location.protocol === "about:") return;
   window.history.replaceState(null, "", `#${text}`);
 }
 
+// Maximum number of steps that can be undone.
 const MOST_KEPT = 200;
 
-// Views, each with what was selected there, and the present one among them.
+// History of views, each with its selection, and the position of the current view in it.
 export class Past {
   constructor() {
     this.steps = [];
     this.at = -1;
   }
 
-  // Both are texts; the same selection is kept once, however many views it has.
+  // Add a view and its selection, both as text, unless they are the current ones.
   note(view, selected) {
     const now = this.steps[this.at];
     if (now?.view === view && now.selected === selected) return;
@@ -72,14 +74,14 @@ export class Past {
     return this.at < this.steps.length - 1;
   }
 
-  // The one that many steps away, which becomes the present one.
+  // Go the given number of steps forwards (or backwards if negative), and return the view there.
   step(many) {
     this.at = Math.min(this.steps.length - 1, Math.max(0, this.at + many));
     return this.steps[this.at];
   }
 }
 
-// The address of a view with a selection, which needs no escapes.
+// Return the text of a view with a selection, which contains no characters that need escaping.
 export function withSelected(view, selected) {
   return `${view}&selected=${selected}`;
 }

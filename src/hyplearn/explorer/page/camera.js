@@ -1,15 +1,17 @@
-// Flights of the view: along the geodesic from one place to another.
+// Animated movements of the view, which follow the geodesic between two centres.
 import { between, meanOf, seenFrom } from "./geometry.js";
 
+// Duration of a flight in milliseconds.
 const DURATION = 650;
-// Points that are enough to find where a class is.
+// Maximum number of points from which the position of a class is computed.
 const SAMPLE = 2000;
-// A class fills this part of the disk once it is flown to; nine in ten of its points count.
+// After a flight to a class, a share MOST_OF_A_CLASS of its points lies within the radius FILLS of the disk, unless the
+// zoom would exceed CLOSEST.
 const FILLS = 0.8;
 const MOST_OF_A_CLASS = 0.9;
 const CLOSEST = 8;
 
-// Fly to a view { centre, zoom, shift }; at once for those who asked their system for less motion.
+// Moves the view to a target { centre, zoom, shift }: animated, or at once if the system is set to reduced motion.
 export class Camera {
   constructor(app) {
     this.app = app;
@@ -57,7 +59,7 @@ export class Camera {
     this.fly({ centre: points.at(i), zoom: view.zoom, shift: [0, 0] });
   }
 
-  // To the points of a group, so that most of them fill the disk.
+  // Fly to the points of a group, and zoom so that most of them fill the disk.
   toGroup(isMember) {
     const { points, order } = this.app;
     const members = [];

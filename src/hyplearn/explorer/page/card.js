@@ -1,14 +1,15 @@
-// The card of one point: its name, class, prediction, probabilities, distances and columns.
+// The card that describes one point: its name, class, prediction, probabilities, distances and columns.
 import { cssOf } from "./colours.js";
 import { dataOf } from "./colouring.js";
 import { element, percent, short, swatch } from "./dom.js";
 import { distancesToTies } from "./nearest.js";
 
+// Maximum number of classes in the table of a card, for one model and for two models.
 const MOST_ROWS = 6;
 const MOST_ROWS_OF_TWO = 3;
 
-// Facts about point i: rows of classes, the most probable first; of those equally probable, the predicted one. The
-// distance of a class is that to where it is as likely as the predicted one: there, and nowhere else, predictions change.
+// Return facts about point i, with one row per class. The most probable class comes first; among equally probable
+// classes, the predicted one. The distance of a class is the distance to its boundary with the predicted class.
 export function factsOf(app, model, i) {
   const { scene } = app;
   const predicted = model.predicted[i];
@@ -25,7 +26,8 @@ export function factsOf(app, model, i) {
   return { name: app.nameOf(i), predicted, rows };
 }
 
-// Distances to the boundary with each class, null for the predicted one; null in place of all if they are unknown.
+// Return the distances to the boundaries with all classes, with null for the predicted class; return null if the
+// distances are unknown.
 function distancesOf({ root }, { decision, points }, i, predicted) {
   const at = points.at(i);
   if (decision.scores === null) return null;
@@ -61,11 +63,11 @@ function verdict(labels, i, { predicted }) {
   return labels[i] === predicted ? element("b", { text: " ✓" }) : element("b", { class: "wrong", text: " ✗ wrong" });
 }
 
-// Probabilities and distances, as a small table.
+// Return the elements that show probabilities and distances.
 function measures(app, model, facts) {
   const hasProbabilities = facts.rows.some((row) => row.probability !== null);
   const hasDistances = facts.rows.some((row) => row.distance !== null);
-  // One boundary: a sentence in place of a column.
+  // If there is only one boundary, its distance is shown in a sentence instead of a column.
   const isOne = model.decision.isBinary && hasDistances;
   const lines = [];
   if (app.models.length > 1 && (hasProbabilities || hasDistances)) lines.push(element("h4", { text: model.name }));
@@ -104,10 +106,11 @@ function distanceText(row, facts) {
   return row.code === facts.predicted ? "" : "none";
 }
 
+// Distance in pixels between a card and its point.
 const BESIDE = 18;
 
-// Where a card of some size stands beside a place: right, left, below or above it, in the first of the areas where there
-// is space. An area is [left, top, right, bottom]. The card never covers the place.
+// Return the position of a card beside a point: to the right, to the left, below or above, in the first area that has
+// enough space. An area is [left, top, right, bottom]. The card never covers the point.
 export function placeBeside([x, y], [width, height], areas) {
   for (const [left, top, right, bottom] of areas) {
     const level = clamp(y - height / 2, top, bottom - height);

@@ -1,9 +1,9 @@
-// What the colours of points mean: classes, predictions, or any column. A colouring is { key, name, kind, ... } with kind
-// "class" (codes of classes), "category" (codes and names of its own) or "number" (values between low and high).
+// Colourings of the points by class, by prediction or by any column. A colouring is { key, name, kind, ... } with the
+// kind "class" (class codes), "category" (codes with separate names) or "number" (values with a colour map).
 import { packed } from "./colours.js";
 import { decoded } from "./points.js";
 
-// All colourings that a page offers, the usual one first.
+// Return all colourings of the page; the first one is the default.
 export function colouringsOf(app) {
   const { scene, models, labels } = app;
   const of = (model, text) => (models.length > 1 ? `${text}, ${model.name}` : text);
@@ -35,13 +35,14 @@ function columnOf(column, k) {
   return { ...base, codes: decoded(column.codes), categories: column.categories, styles: column.styles };
 }
 
-// The codes or values of a colouring, which follow p where it is moved.
+// Return the codes or values of a colouring. If they depend on a model, they are computed for the current position of
+// p.
 export function dataOf(colouring) {
   if (colouring.fromModel) return colouring.fromModel(colouring.model);
   return colouring.kind === "number" ? colouring.values : colouring.codes;
 }
 
-// Least and largest value that is a number.
+// Return the smallest and the largest finite value.
 export function rangeOf(values) {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {
@@ -52,7 +53,7 @@ export function rangeOf(values) {
   return low === high ? [low - 0.5, high + 0.5] : [low, high];
 }
 
-// How points look under a colouring: an index of each point into colours and shapes.
+// Return how points are drawn in a colouring: the styles, and the index of the style of each point.
 export function paintOf(colouring, palette, isLit) {
   const data = dataOf(colouring);
   const isNumber = colouring.kind === "number";
@@ -67,12 +68,12 @@ export function paintOf(colouring, palette, isLit) {
   };
 }
 
-// The ramp, and grey for values that are missing.
+// Return the styles of the colour map, followed by grey for missing values.
 function rampStyles({ ramp, missing }) {
   return [...ramp, missing].map((colour) => ({ colour, shape: "circle" }));
 }
 
-// Values as steps of the ramp; the last index is that of missing values.
+// Convert values to indices into the colour map; missing values get the last index.
 function steps(values, [low, high], count) {
   const index = new Uint16Array(values.length);
   for (let i = 0; i < values.length; i++) {

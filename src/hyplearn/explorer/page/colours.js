@@ -1,10 +1,12 @@
-// Colours on the ground of the page, light or dark: of classes, of the regions between them, and of numbers.
+// Colours of classes, regions and numbers, on a light or dark background.
 
+// Share of the class colour in the tint of a region.
 const TINT = { light: 0.2, dark: 0.3 };
-// Under points whose colours mean something else the tints of classes are weaker.
+// Factor by which tints are weakened if points are not coloured by class.
 const WEAK = 0.5;
-// Share of the ground in points that are not spoken of.
+// Share of the background in the colour of points that are not highlighted.
 const FADED = 0.78;
+// Number of colours of the colour map for numbers.
 const STEPS = 256;
 
 export function rgbOf(hex) {
@@ -19,12 +21,13 @@ export function cssOf(rgb) {
   return `rgb(${rgb.join(",")})`;
 }
 
-// One pixel of image data, opaque, as a signed 32-bit integer; bytes are red, green, blue, alpha on every machine that browsers run on.
+// Return an opaque pixel of image data as a signed 32-bit integer. On little-endian machines, which browsers run on,
+// its bytes are red, green, blue and alpha.
 export function packed([r, g, b]) {
   return (255 << 24) | (b << 16) | (g << 8) | r;
 }
 
-// The colour at a share of the way along a list of colours.
+// Return the colour at the given share (0 to 1) of the way along a list of colours, by linear interpolation.
 function along(colours, share) {
   const at = share * (colours.length - 1);
   const k = Math.min(colours.length - 2, Math.floor(at));
@@ -60,7 +63,7 @@ export class Palette {
     this.update(this.isDark);
   }
 
-  // Colours and shapes as they are on this ground.
+  // Return the colours and shapes of styles on the current background.
   stylesOf(styles) {
     return styles.map(({ light, dark, shape }) => ({ colour: rgbOf(this.isDark ? dark : light), shape }));
   }

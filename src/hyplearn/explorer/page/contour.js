@@ -1,11 +1,14 @@
-// Regions as polygons, for vector graphics: cells of a grid, cut where the prediction changes along their sides.
+// Regions as polygons for vector graphics. They consist of the cells of a grid, which are cut where the prediction
+// changes along their sides.
 
+// Number of bisection steps with which the position of a cut is found.
 const HALVINGS = 12;
 
 const number = (value) => String(Number(value.toFixed(2)));
 const pathOf = (places) => `M${places.map(([x, y]) => `${number(x)} ${number(y)}`).join("L")}`;
 
-// Paths { fills: by code, lines } of the regions of a rectangle; `codeAt` is the code of a place.
+// Return SVG paths for a rectangle: `fills` maps each code to the path of its region, and `lines` is the path of the
+// lines between regions. codeAt(x, y) is the code at a position.
 export function contours(codeAt, width, height, step) {
   const fills = new Map();
   const lines = [];
@@ -31,7 +34,7 @@ export function contours(codeAt, width, height, step) {
   return { fills, lines: lines.map(pathOf).join("") };
 }
 
-// Cut a cell whose corners, clockwise from the upper left, have these codes.
+// Cut a cell into polygons; `codes` are the codes of its corners, clockwise from the upper left.
 function cut(codeAt, left, top, step, codes, add, lines) {
   const corners = [[left, top], [left + step, top], [left + step, top + step], [left, top + step]];
   const next = (k) => (k + 1) % 4;
@@ -43,7 +46,7 @@ function cut(codeAt, left, top, step, codes, add, lines) {
   else lines.push(found);
   crossings.forEach((first, k) => {
     if (first === null) return;
-    // From one crossing to the next, around corners of one code.
+    // The polygon goes from one crossing to the next, around the corners with the same code.
     const places = [first];
     let at = next(k);
     for (; crossings[at] === null; at = next(at)) places.push(corners[at]);
@@ -51,7 +54,7 @@ function cut(codeAt, left, top, step, codes, add, lines) {
   });
 }
 
-// Where the code of the first of two places ends on the way to the second.
+// Return the position between two positions at which the code of the first one ends.
 function crossing(codeAt, from, to, code) {
   let [low, high] = [0, 1];
   const at = (share) => [from[0] + share * (to[0] - from[0]), from[1] + share * (to[1] - from[1])];

@@ -1,11 +1,11 @@
-// Points as a table of comma-separated values.
+// Export points as comma-separated values.
 import { dataOf } from "./colouring.js";
 
-// A spreadsheet would compute text that begins like a formula.
+// Text that a spreadsheet would interpret as a formula. It is escaped with an apostrophe.
 const FORMULA = /^[=+\-@\t\r]/;
 
 export function cell(value) {
-  // Seven digits: numbers travel as float32.
+  // Write seven digits, because the numbers are float32.
   if (typeof value === "number") return Number.isFinite(value) ? String(Number(value.toPrecision(7))) : "";
   const text = FORMULA.test(value) ? `'${value}` : value;
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -1,16 +1,16 @@
-// Curves of the disk as the circular arcs that they are, under the present view. As hyplearn/plotting/arcs.py.
+// Draw curves of the disk as circular arcs in the current view, like hyplearn/plotting/arcs.py.
 import { gap, seenFrom, turnSeenFrom } from "./geometry.js";
 
-// A circle of so many pixels is a straight line on any screen.
+// Radius in pixels above which an arc is drawn as a straight line.
 const STRAIGHT = 1e6;
 
-// Trace a boundary, or the curve at a signed distance from it on its positive side.
+// Trace the curve at the signed distance `shift` from a boundary; by default, the boundary itself.
 export function traceBoundary(context, view, boundary, shift = 0) {
   if (boundary.kind !== "sphere") traceEquidistant(context, view, boundary, boundary.height + shift);
   else traceCircle(context, view, boundary.p, boundary.radius + boundary.side * shift);
 }
 
-// Trace the points at one distance from p.
+// Trace the circle around p with the given hyperbolic radius.
 function traceCircle(context, view, p, radius) {
   if (!(radius > 0)) return;
   const [x, y] = seenFrom(view.centre, p);
@@ -23,7 +23,7 @@ function traceCircle(context, view, p, radius) {
   context.arc(...middle, pixels, 0, 2 * Math.PI);
 }
 
-// Trace what lies at a signed distance from the geodesic through p with normal w; the geodesic itself at 0.
+// Trace the curve at the signed distance `height` from the geodesic through p with normal w.
 export function traceEquidistant(context, view, { p, w }, height) {
   const [start, end] = rimPoints(seenFrom(view.centre, p), turnSeenFrom(view.centre, p, w));
   const half = [(end[0] - start[0]) / 2, (end[1] - start[1]) / 2];
@@ -37,7 +37,7 @@ export function traceEquidistant(context, view, { p, w }, height) {
   traceArc(context, view, start, end, centre, a / Math.abs(Math.sin(phi)), phi < 0);
 }
 
-// Trace the geodesic between two points of the disk as seen.
+// Trace the geodesic between two points, given by their positions in the view.
 export function traceGeodesic(context, view, a, b) {
   const det = 2 * (a[0] * b[1] - a[1] * b[0]);
   const first = 1 + a[0] * a[0] + a[1] * a[1];
@@ -58,7 +58,7 @@ function traceArc(context, view, start, end, centre, radius, anticlockwise) {
   context.arc(...middle, pixels, angle(from), angle(to), anticlockwise);
 }
 
-// The two ends of the geodesic on the rim, the side of w to the left of the way between them.
+// Return the two ends of the geodesic on the rim; seen from the first end, w points to the left.
 export function rimPoints(p, w) {
   const length = Math.hypot(...w);
   const along = [w[1] / length, -w[0] / length];

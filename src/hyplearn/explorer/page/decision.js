@@ -1,14 +1,15 @@
-// The decision of the classifier: the formulas of hyplearn/decision, or a table of predictions.
+// Decision of a classifier, computed with the formulas of hyplearn/decision or looked up in a table of predictions.
 import { gap, transported } from "./geometry.js";
 
+// Code of table cells outside the disk.
 const OUTSIDE = 0xffff;
 
-// ρ / sinh ρ at sinh²(ρ/2) = t².
+// Return ρ / sinh ρ, given t = sinh(ρ/2).
 function shrink(t) {
   return t > 1e-8 ? arsinh(t) / (t * Math.sqrt(1 + t * t)) : 1;
 }
 
-// The factor that shortens rows of version 0.1 beyond the distance 4: (sinh 4 + ρ - 4) / sinh ρ at cosh ρ.
+// Return the factor by which version 0.1 shortened rows beyond the distance 4, which is (sinh 4 + ρ - 4) / sinh ρ.
 const NEAR = 4;
 function shorten(cosh) {
   if (cosh <= Math.cosh(NEAR)) return 1;
@@ -16,15 +17,16 @@ function shorten(cosh) {
   return (Math.sinh(NEAR) + Math.log(cosh + sinh) - NEAR) / sinh;
 }
 
-// Three times as fast as Math.asinh, to the same absolute error: scores need no more.
+// Return the inverse hyperbolic sine. This is three times as fast as Math.asinh, with the same absolute error but a
+// larger relative error, which is enough for scores.
 function arsinh(h) {
   const size = Math.abs(h);
   const result = Math.log(size + Math.sqrt(size * size + 1));
   return h < 0 ? -result : result;
 }
 
-// Signed distance to a boundary: to a circle around p, or to an equidistant, which is that to the geodesic through p with
-// normal w, less its height.
+// Return the signed distance to a boundary, which is a circle around p, or an equidistant at the distance `height` from
+// the geodesic through p with normal w.
 function distanceTo({ kind, p, w, height, radius, side }, x, y, gapOfX) {
   const sx = x - p[0];
   const sy = y - p[1];
@@ -34,7 +36,7 @@ function distanceTo({ kind, p, w, height, radius, side }, x, y, gapOfX) {
   return Math.asinh(sine / Math.hypot(...w)) - height;
 }
 
-// log σ(score), without overflow.
+// Return log σ(score) without overflow.
 function logSigmoid(score) {
   return score > 0 ? -Math.log1p(Math.exp(-score)) : score - Math.log1p(Math.exp(score));
 }
@@ -46,10 +48,10 @@ function softmax(logs) {
   return powers.map((power) => power / total);
 }
 
-// Numbers of each problem in one array, which pixels are fast to read: p, w, w0, b, 1 / gap of p, ⟨p, w⟩, and the slope
-// and offset that make a score of its value.
+// Number of elements per problem in a flat array, which is fast to read: p, w, w0, b, 1 / gap of p, ⟨p, w⟩, and the
+// slope and offset that convert the value to a score.
 const STRIDE = 10;
-// Links whose values are linear in hyperboloid coordinates about a centre.
+// Links whose values are computed from linear functions of hyperboloid coordinates relative to a centre.
 const HYPERBOLOID = new Set(["sphere", "sphere-arsinh", "cone"]);
 
 function flattened({ link, points, weights, intercepts, slopes, offsets }) {
@@ -60,12 +62,13 @@ function flattened({ link, points, weights, intercepts, slopes, offsets }) {
   }));
 }
 
-// Weighted sums of a kernel between a point and all landmarks; those of the last point are kept, as most ask twice.
+// Weighted sums of kernel values between a point and all landmarks. The sums for the last point are kept, because most
+// points are evaluated twice.
 class KernelSums {
   constructor({ name, scale, landmarks }, weights) {
     this.name = name;
     this.scale = scale;
-    // log cosh of the scale: a power of cosh ρ that is 1/e there.
+    // log cosh of the scale. The secant kernel is a power of cosh ρ whose value at ρ = scale is 1/e.
     this.fall = scale + Math.log1p(Math.exp(-2 * scale)) - Math.LN2;
     if (scale < 1) this.fall = Math.log1p(2 * Math.sinh(scale / 2) ** 2);
     this.x = Float64Array.from(landmarks, (p) => p[0]);
@@ -88,8 +91,9 @@ class KernelSums {
     return sums;
   }
 
-  // With t = sinh(ρ/2) the Laplacian kernel exp(-ρ / scale) is a power of e^(ρ/2) = t + √(1 + t²), the secant kernel one
-  // of cosh ρ = 1 + 2t²; its logarithm keeps the digits that the weights of a large scale need.
+  // With t = sinh(ρ/2), the Laplacian kernel exp(-ρ / scale) is a power of e^(ρ/2) = t + √(1 + t²), and the secant
+  // kernel is a power of cosh ρ = 1 + 2t². The latter is computed with log1p, which keeps digits that matter at a large
+  // scale.
   value(square, gaps) {
     if (this.name === "secant") return Math.exp(-Math.log1p((2 * square) / gaps) / this.fall);
     const t = Math.sqrt(square / gaps);
@@ -109,16 +113,17 @@ export class Decision {
     this.hasProbabilities = spec.slopes !== null;
     const [[px, py]] = spec.points;
     this.hasOneCentre = HYPERBOLOID.has(spec.link) && spec.points.every(([qx, qy]) => qx === px && qy === py);
-    // Of scores that mix the values of all problems: the matrix by rows, and the values at the last point.
+    // If scores depend on the values of all problems: the elements of the matrix by rows, and the values at the last
+    // point.
     this.mixing = spec.mixing === null ? null : Float64Array.from(spec.mixing.flat());
     this.values = new Float64Array(this.problems);
     this.hasDistances = spec.boundaries !== null;
     this.hasClosedDistance = this.isBinary && this.hasDistances && spec.boundaries[0] !== null;
-    // Of two classes 0 and the score, of more the scores: the largest is that of the predicted class.
+    // Scores of all classes; for two classes, 0 and the only score. The class with the largest score is predicted.
     this.scores = new Float64Array(this.isBinary ? 2 : this.problems);
   }
 
-  // The same classifier if its only boundary passed through q, its normal carried along.
+  // Return the same decision with its only boundary moved to q; the normal is transported from p to q.
   through(q) {
     const { points: [p], weights: [w], boundaries } = this.spec;
     const moved = boundaries?.map((arc) => arc && { ...arc, p: q, w: transported(arc.w, p, q) }) ?? null;
@@ -144,7 +149,7 @@ export class Decision {
     return spec.link === "sphere" ? value : arsinh(value);
   }
 
-  // The score of a class; 0 for the first of two.
+  // Return the score of a class; the score of the first of two classes is 0.
   score(code, x, y, gapOfX) {
     if (this.isBinary && code === 0) return 0;
     const k = this.isBinary ? 0 : code;
@@ -155,7 +160,7 @@ export class Decision {
     return this.flat[STRIDE * k + 8] * this.value(k, x, y, gapOfX) + this.flat[STRIDE * k + 9];
   }
 
-  // The score of a class from the values of all problems.
+  // Return the score of a class, computed from the values of all problems.
   mixed(code) {
     const { mixing, values, problems } = this;
     let sum = this.flat[STRIDE * code + 9];
@@ -163,7 +168,7 @@ export class Decision {
     return sum;
   }
 
-  // The class of the largest score; `scores` keeps all of them.
+  // Return the class with the largest score, and store all scores in this.scores.
   classOf(x, y, gapOfX) {
     const { scores } = this;
     if (this.hasOneCentre) this.fillAtOnce(x, y, gapOfX);
@@ -179,7 +184,7 @@ export class Decision {
     return this.classOf(x, y, gap(x, y));
   }
 
-  // As `score` of every class: with one p for all of them, most is computed once.
+  // Compute the scores of all classes if all problems have the same p. Common terms are computed only once.
   fillAtOnce(x, y, gapOfX) {
     const { flat, scores, spec: { link } } = this;
     const sx = x - flat[0];
@@ -200,7 +205,7 @@ export class Decision {
     }
   }
 
-  // Probabilities of all classes, in their order.
+  // Return the probabilities of all classes, in the order of the classes.
   probabilities(x, y, gapOfX = gap(x, y)) {
     if (!this.hasProbabilities) return null;
     const { floor } = this.spec;
@@ -208,25 +213,26 @@ export class Decision {
     return pure.map((probability) => (1 - floor) * probability + floor / pure.length);
   }
 
-  // Probabilities from scores, without the share of misplaced rows.
+  // Convert scores to probabilities, without adding the share of misplaced rows.
   withoutFloor(scores) {
     const { sharpness } = this.spec;
     if (this.isBinary) return [Math.exp(logSigmoid(-scores[1])), Math.exp(logSigmoid(scores[1]))];
     return softmax(sharpness === null ? scores : scores.map((score) => sharpness * logSigmoid(score)));
   }
 
-  // Signed hyperbolic distances to the boundary of each problem, in the units of the ball; null where it has none.
+  // Return the signed hyperbolic distance to the boundary of each problem, in units of the original ball; null for a
+  // problem without a boundary.
   distances(x, y, gapOfX = gap(x, y)) {
     return this.spec.boundaries?.map((arc) => arc && distanceTo(arc, x, y, gapOfX) / this.root) ?? null;
   }
 
-  // The boundary on which predictions of two classes change; null if it is no arc of a circle.
+  // Return the boundary between two classes; null if it is not a circular arc.
   arc() {
     return (this.isBinary && this.spec.boundaries?.[0]) || null;
   }
 }
 
-// Any other classifier: the predicted class of each pixel of the disk.
+// Decision of any other classifier: a table with the predicted class of each pixel of the disk.
 export class Table {
   constructor(size, codes) {
     this.size = size;
@@ -241,7 +247,7 @@ export class Table {
     const at = (value) => Math.min(this.size - 1, Math.max(0, Math.floor(((value + 1) * this.size) / 2)));
     const code = this.codes[at(y) * this.size + at(x)];
     if (code !== OUTSIDE) return code;
-    // A pixel whose centre lies beyond the rim: its neighbour towards the middle.
+    // The cell is outside the disk, so use the neighbouring cell towards the middle.
     const inwards = 1 - 3 / this.size;
     return this.codes[at(y * inwards) * this.size + at(x * inwards)];
   }

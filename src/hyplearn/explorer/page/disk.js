@@ -1,11 +1,11 @@
-// One disk on the page: the regions of one model under the points, on canvases of a stage.
+// One disk of the page, which shows the regions of one model and the points on three canvases.
 import { element } from "./dom.js";
 import { drawOverlay } from "./overlay.js";
 import { Regions } from "./regions.js";
 import { haloOf, pressing, Stamps } from "./stamps.js";
 
 const LABEL =
-  "The disk of points. Arrow keys move it, plus and minus zoom, 0 resets, Enter tells of the point nearest to the middle, X selects it, Escape closes its card. B draws a box and L a lasso with keys, M moves the disk again.";
+  "The disk of points. Arrow keys move it, plus and minus zoom, 0 resets, Enter describes the point nearest to the middle, X selects it, Escape closes its card. B starts a box and L a lasso, M moves the disk again.";
 
 export class Disk {
   constructor(app, model, k) {
@@ -26,7 +26,7 @@ export class Disk {
     this.penContext = this.pen.getContext("2d");
   }
 
-  // The other model, if the page marks where both disagree.
+  // The other model, if regions where the two models disagree are striped; otherwise null.
   get other() {
     const { models, showsDisagreement } = this.app;
     return showsDisagreement ? models.find((model) => model !== this.model) : null;
@@ -37,8 +37,8 @@ export class Disk {
     for (const canvas of [this.pixels, this.pen]) setSize(canvas, width * ratio, height * ratio);
   }
 
-  // Draw at some pixels per CSS pixel: into the canvas of full density, or into a coarser one that lies above it. A
-  // generator that pauses now and then.
+  // Draw with the given number of device pixels per CSS pixel (settings.ratio): on the canvas with full resolution, or
+  // on a coarser canvas above it. This generator yields from time to time, so that drawing can be interrupted.
   *drawing(settings) {
     const { app, pixels, quick } = this;
     const isFull = settings.ratio >= app.ratio;
@@ -51,7 +51,8 @@ export class Disk {
     this.drawPen();
   }
 
-  // Pixels of a canvas, kept from frame to frame: a new image for each would be megabytes of rubbish.
+  // Return the image of a canvas. It is reused for all frames, because a new image per frame would create megabytes of
+  // garbage.
   imageFor(canvas) {
     const kept = this.images.get(canvas);
     if (kept?.width === canvas.width && kept.height === canvas.height) return kept;
@@ -73,7 +74,7 @@ export function imageOf(width, height) {
   return { width, height, data, pixels: new Int32Array(data.data.buffer), stamps: null };
 }
 
-// Regions and points of a disk under a view.
+// Paint the regions and points of a disk for the given view. A generator that yields from time to time.
 export function* painting(image, { app, model, other }, view, { ratio, block, isHasty, rows, places }, paint) {
   const { palette, points } = app;
   const { width, height, pixels } = image;

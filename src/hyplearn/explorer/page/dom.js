@@ -1,4 +1,4 @@
-// Elements of the page, made without markup: text is never read as HTML.
+// Create elements of the page from strings that are never parsed as HTML.
 import { cssOf } from "./colours.js";
 import { outlineOf } from "./shapes.js";
 
@@ -19,7 +19,7 @@ function filled(made, text, attributes, children) {
   return made;
 }
 
-// A marker as in the disk.
+// Return an SVG image of a marker that looks like the marker in the disk.
 export function swatch({ colour, shape }) {
   const outline = outlineOf(shape);
   const fill = cssOf(colour);
@@ -39,7 +39,7 @@ export function percent(share) {
 export const grouped = (number) => number.toLocaleString("en");
 export const counted = (number, thing) => `${grouped(number)} ${thing}${number === 1 ? "" : "s"}`;
 
-// Four digits, enough for a colour bar and a card.
+// Format a number with four significant digits, for colour bars and cards.
 export function short(value) {
   return Number.isFinite(value) ? String(Number(value.toPrecision(4))) : "missing";
 }

@@ -1,4 +1,4 @@
-// Which points are shown, and how many.
+// Filters that decide which points are shown.
 
 export class Filter {
   constructor(n) {
@@ -10,8 +10,8 @@ export class Filter {
     this.mostConfidence = 1;
   }
 
-  // Count the points shown; where labels are known, those that each model predicts wrongly; and those on which two
-  // models disagree.
+  // Update the mask of the shown points. Return the number of shown points, the number of misclassified points for each
+  // model (0 if there are no labels), and the number of points on which two models disagree.
   apply({ codes, categories, labels, models }) {
     const wrongs = models.map(() => 0);
     const counts = { shown: 0, wrongs, disagree: 0 };
@@ -36,12 +36,12 @@ export class Filter {
   }
 }
 
-// Hide an entry, or show it again.
+// Hide the entry with this code, or show it again if it is hidden.
 export function toggle(hidden, code) {
   if (!hidden.delete(code)) hidden.add(code);
 }
 
-// Hide all entries but one; none if it is the only one already.
+// Hide all entries except one; if the others are hidden already, show all entries.
 export function only(hidden, code, many) {
   const others = Array.from({ length: many }, (_, k) => k).filter((k) => k !== code);
   const isAlone = !hidden.has(code) && others.every((k) => hidden.has(k));

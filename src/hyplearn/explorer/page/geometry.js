@@ -1,11 +1,14 @@
-// The unit disk as pairs [x, y]. Formulas as in hyplearn.geometry: nothing cancels near the rim.
+// Geometry of the unit disk; points are pairs [x, y]. The formulas are those of hyplearn.geometry, which avoid
+// cancellation near the rim.
 
+// Constant that splits a float64 into two halves of 26 bits (Dekker).
 const SPLITTER = 2 ** 27 + 1;
-// The largest length whose artanh is finite in float64, with a few bits to spare.
+// Largest length that is passed to atanh, slightly less than 1, so that the result is finite.
 const FARTHEST = 1 - 2 ** -50;
+// Maximum number of steps towards the Fréchet mean.
 const MEAN_STEPS = 20;
 
-// What x² rounds away, by Dekker's product.
+// Return the rounding error of the square of x, computed with Dekker's product.
 function squareError(x, square) {
   const large = SPLITTER * x;
   const high = large - (large - x);
@@ -13,14 +16,14 @@ function squareError(x, square) {
   return low * low - (square - high * high - 2 * high * low);
 }
 
-// 1 - x² - y², exact to the last bits however small it is.
+// Return 1 - x² - y², accurate to the last bits even if it is very small.
 export function gap(x, y) {
   const xx = x * x;
   const yy = y * y;
   return 1 - Math.max(xx, yy) - Math.min(xx, yy) - (squareError(x, xx) + squareError(y, yy));
 }
 
-// (-p) ⊕ x: where x is seen once p has been moved to the centre.
+// Return (-p) ⊕ x, the position of x after the translation that moves p to the centre.
 export function seenFrom(p, x, gapOfP = gap(...p), gapOfX = gap(...x)) {
   const sx = x[0] - p[0];
   const sy = x[1] - p[1];
@@ -29,7 +32,7 @@ export function seenFrom(p, x, gapOfP = gap(...p), gapOfX = gap(...x)) {
   return [(gapOfP * sx - square * p[0]) / below, (gapOfP * sy - square * p[1]) / below];
 }
 
-// p ⊕ x, the inverse of the former.
+// Return p ⊕ x, the inverse of seenFrom.
 export function mobiusAdd(p, x) {
   return seenFrom([-p[0], -p[1]], x);
 }
@@ -38,7 +41,7 @@ export function distance(x, y) {
   return 2 * Math.asinh(Math.hypot(x[0] - y[0], x[1] - y[1]) / Math.sqrt(gap(...x) * gap(...y)));
 }
 
-// The point from which x is seen at v: p = (x - v + x v conj(x - v)) / (1 - |x v|²) as complex numbers.
+// Return the centre p from which x is seen at v. As complex numbers, p = (x - v + x v conj(x - v)) / (1 - |x v|²).
 export function centreThatShows(x, v) {
   const dx = x[0] - v[0];
   const dy = x[1] - v[1];
@@ -48,7 +51,7 @@ export function centreThatShows(x, v) {
   return [(dx + re * dx + im * dy) / below, (dy + im * dx - re * dy) / below];
 }
 
-// The point at a share of the way from p to q along their geodesic.
+// Return the point at the given share (0 to 1) of the way from p to q along the geodesic.
 export function between(p, q, share) {
   const [x, y] = seenFrom(p, q);
   const length = Math.hypot(x, y);
@@ -57,7 +60,7 @@ export function between(p, q, share) {
   return mobiusAdd(p, [part * x, part * y]);
 }
 
-// A point from which others are seen about the middle: a few steps towards their Fréchet mean.
+// Return an approximate Fréchet mean of the given points.
 export function meanOf(places) {
   let centre = [0, 0];
   for (let step = 0; step < MEAN_STEPS && places.length > 0; step++) {
@@ -77,7 +80,7 @@ export function meanOf(places) {
   return centre;
 }
 
-// The rotation of directions at x by the translation that moves p to the centre: (1 - x̄p) / (1 - p̄x).
+// Rotate the direction w at x by the translation that moves p to the centre. The rotation is (1 - x̄p) / (1 - p̄x).
 export function turnSeenFrom(p, x, w) {
   const sx = x[0] - p[0];
   const sy = x[1] - p[1];
@@ -86,7 +89,7 @@ export function turnSeenFrom(p, x, w) {
   return rotated(w, re, -im);
 }
 
-// Parallel transport of frame coordinates from p to q along the geodesic between them: (1 - q p̄) / (1 - q̄ p).
+// Transport frame coordinates from p to q along the geodesic between them. The rotation is (1 - q p̄) / (1 - q̄ p).
 export function transported(w, p, q) {
   const sx = q[0] - p[0];
   const sy = q[1] - p[1];
@@ -95,7 +98,7 @@ export function transported(w, p, q) {
   return rotated(w, re, im);
 }
 
-// w times (re + i im) / (re - i im).
+// Multiply w by the complex number (re + i im) / (re - i im).
 function rotated(w, re, im) {
   const square = re * re + im * im;
   const cos = (re * re - im * im) / square;
@@ -103,7 +106,7 @@ function rotated(w, re, im) {
   return [w[0] * cos - w[1] * sin, w[0] * sin + w[1] * cos];
 }
 
-// The same direction, no farther from the centre than the radius.
+// Return x, moved towards the centre if it is farther away than the radius.
 export function within(x, radius) {
   const length = Math.hypot(...x);
   return length <= radius ? x : [(x[0] * radius) / length, (x[1] * radius) / length];

@@ -1,20 +1,22 @@
-// How a frame is drawn while things move: coarser if frames take long, finer if they are quick.
-// Of very many points a sample moves.
+// Choose how frames are drawn while the view moves: with less detail if frames take long, and with more detail if they
+// are fast. If there are very many points, only a sample is drawn.
 import { MANY } from "./stamps.js";
 
-// Pixels per CSS pixel at most, and pixels of a region drawn at once.
+// Levels of detail: maximum number of device pixels per CSS pixel (finest), and size in pixels of the blocks of
+// regions.
 const LEVELS = [
   { finest: Infinity, block: 1 },
   { finest: 1, block: 1 },
   { finest: 1, block: 2 },
   { finest: 1, block: 4 },
 ];
-// Milliseconds: a frame that takes longer is drawn coarser next time, one that is quicker finer.
+// If a frame takes more than LONG milliseconds, the next one has less detail; if it takes less than QUICK, more detail.
 const LONG = 12;
 const QUICK = 4;
-// Points in a moving frame: to begin with, and at least.
+// Maximum and minimum number of points that are drawn while the view moves.
 const MOST_MOVING = 60000;
 const LEAST_MOVING = 15000;
+// Number of points above which points are always drawn as squares, because shapes could not be distinguished.
 const CROWD = 200000;
 
 export class Haste {
@@ -35,7 +37,7 @@ export class Haste {
     return { ratio: Math.min(ratio, finest), block, isHasty, rows, places: this.sample };
   }
 
-  // All points and every pixel, once nothing moves. Very many points are squares, as there is no room for shapes.
+  // Return the settings for a view at rest: all points and all pixels are drawn.
   whole(ratio) {
     return { ratio, block: 1, isHasty: this.n > CROWD, rows: this.order, places: this.points };
   }

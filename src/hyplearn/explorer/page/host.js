@@ -1,5 +1,5 @@
-// Messages between this page and the one whose frame it is in, such as a notebook: { hyplearn: "selection", rows } both
-// ways, { hyplearn: "theme", name } from there.
+// Messages between this page and the page that embeds it in a frame, such as a notebook. Both pages send
+// { hyplearn: "selection", rows }; only the embedding page sends { hyplearn: "theme", name }.
 
 export class Host {
   constructor(app) {
@@ -13,7 +13,7 @@ export class Host {
     if (data.hyplearn === "selection" && data.rows instanceof Uint32Array) this.app.select(() => this.app.selection.set(data.rows), { isHeard: true });
   }
 
-  // The page around may be on another origin, and has the points anyway.
+  // Send the selected rows. Any origin is allowed, because the embedding page has access to the points anyway.
   tell(rows) {
     if (window.parent !== window) window.parent.postMessage({ hyplearn: "selection", rows }, "*");
   }

@@ -1,11 +1,13 @@
-// Pointer, wheel and keys.
+// Handlers for the pointer, the wheel and the keyboard.
 import { boxOf } from "./selection.js";
 
-// How near to a point a mouse and a finger have to be, in pixels.
+// Maximum distance in pixels between the pointer and a point that it selects.
 const REACH = { mouse: 11, pen: 14, touch: 24 };
+// Maximum distance in pixels between the pointer and p at which p can be dragged.
 const GRASP = 16;
+// Hyperbolic distance that an arrow key moves the disk.
 const WALK = 0.25;
-// A press that moves no more and lasts no longer than this is a tap: pixels and milliseconds.
+// A press is a tap if it moves by at most STILL pixels and lasts less than SHORT milliseconds.
 const STILL = 8;
 const SHORT = 500;
 
@@ -38,7 +40,7 @@ export function listen({ stage, model }, app) {
       return;
     }
     held.set(event.pointerId, at);
-    // A finger trembles: what may still become a tap moves nothing.
+    // Ignore small movements while the press may still become a tap, because fingers tremble.
     if (tap && apart(tap.at, at) <= STILL) return;
     tap = null;
     grip?.move([...held.values()]);
@@ -75,7 +77,7 @@ export function listen({ stage, model }, app) {
   stage.addEventListener("focus", () => app.useKeys(stage.matches(":focus-visible")));
 }
 
-// What moving the pointers does from here on: two pinch; one draws a curve, moves p, or moves the disk.
+// Return the action of moving the pointers: two pointers pinch; one pointer draws a curve, moves p, or moves the disk.
 function gripAt(app, model, places, event) {
   app.curve = null;
   if (places.length === 2) return pinch(app, places);
@@ -90,12 +92,12 @@ function gripAt(app, model, places, event) {
   return { move: ([at]) => app.pan(grabbed, at) };
 }
 
-// What a box or a lasso does with the points inside: Shift adds them, Alt removes them.
+// Return how a box or a lasso changes the selection: Shift adds the points inside, and Alt removes them.
 function howOf(event, app) {
   return event.shiftKey ? "add" : event.altKey ? "remove" : app.how;
 }
 
-// Draw a box or a lasso; what it holds is selected in the end.
+// Draw a box or a lasso. When the pointer is released, the points inside are selected.
 function draw(app, start, event) {
   const how = howOf(event, app);
   let curve = [start];
@@ -145,7 +147,7 @@ function hover(stage, model, app, at) {
   app.mark(app.pinned >= 0 ? app.pinned : isOnP ? -1 : i);
 }
 
-// Arrows walk through the disk, or move the cursor of a box or a lasso.
+// Return the handler of an arrow key, which moves the disk, or the cursor of a box or a lasso.
 function arrow(right, down) {
   return (app, { shiftKey }) => {
     if (app.tool === "move") app.walk(WALK * right, -WALK * down);

@@ -1,4 +1,4 @@
-// A list of groups of points, classes or categories, with their markers and counts; or the bar of a range of numbers.
+// Legends: a list of classes or categories with their markers and counts, or a colour bar for numbers.
 import { cssOf } from "./colours.js";
 import { element, grouped, short, swatch } from "./dom.js";
 import { only, toggle } from "./filter.js";
@@ -10,7 +10,7 @@ const ORDERS = {
 };
 
 export class Legend {
-  // `hidden` is the set of groups that are not shown; `act` has point(code), changed() and fly(code).
+  // `hidden` is the set of the codes of hidden groups; `act` has the functions point(code), changed() and fly(code).
   constructor(list, names, hidden, act) {
     Object.assign(this, { list, hidden, act, order: "given", sought: "" });
     this.groups = names.map((name, code) => ({ name, code, count: 0, item: this.itemOf(name, code) }));
@@ -19,9 +19,9 @@ export class Legend {
   itemOf(name, code) {
     const button = element("button", { type: "button", class: "group" }, element("span", { class: "mark" }),
       element("span", { class: "name", text: name }), element("span", { class: "count" }));
-    button.title = "Click to hide or show; double-click, or Shift and click, to show only this";
+    button.title = "Click to hide or show; double-click or Shift-click to show only this";
     button.addEventListener("click", (event) => this.choose(code, event));
-    const fly = element("button", { type: "button", class: "fly", "aria-label": `Zoom to ${name}`, title: "Zoom to it", text: "◎" });
+    const fly = element("button", { type: "button", class: "fly", "aria-label": `Zoom to ${name}`, title: `Zoom to ${name}`, text: "◎" });
     fly.addEventListener("click", () => this.act.fly(code));
     for (const one of [button, fly]) {
       for (const [event, pointed] of [["mouseenter", code], ["focus", code], ["mouseleave", -1], ["blur", -1]]) {
@@ -31,7 +31,8 @@ export class Legend {
     return element("li", {}, button, fly);
   }
 
-  // A double click is two clicks, which leave the group as it was, and then shows it alone; so does one with Shift.
+  // A click hides or shows a group; a click with Shift, or a double click, shows only this group. The two clicks of a
+  // double click cancel each other.
   choose(code, { detail, shiftKey }) {
     if (!shiftKey) toggle(this.hidden, code);
     if (shiftKey || detail === 2) only(this.hidden, code, this.groups.length);
@@ -56,7 +57,7 @@ export class Legend {
   }
 }
 
-// The colours of a range of numbers, from low to high.
+// Return a colour bar for numbers from low to high.
 export function colourBar(name, [low, high], ramp, missing) {
   const stops = ramp.filter((_, k) => k % 16 === 0 || k === ramp.length - 1).map(cssOf).join(",");
   const bar = element("div", { class: "bar", style: `background:linear-gradient(to right,${stops})` });

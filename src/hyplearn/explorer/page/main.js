@@ -1,4 +1,4 @@
-// The page: reads the scene, holds what is seen, and draws it when something has changed.
+// The application: it reads the scene, stores the state of the page, and draws the page when the state has changed.
 import { Palette } from "./colours.js";
 import { colouringsOf, dataOf, paintOf } from "./colouring.js";
 import { between, centreThatShows, distance, gap, mobiusAdd, seenFrom, transported } from "./geometry.js";
@@ -24,12 +24,14 @@ import { csvOf } from "./csv.js";
 import { countsOf } from "./legend.js";
 import { MOST_ZOOM, View } from "./view.js";
 
-// Rest after which everything is drawn pixel by pixel, in milliseconds.
+// Time in milliseconds without a change after which the page is drawn in full detail.
 const REST = 120;
-// Work without a pause while everything is drawn, in milliseconds. A movement that begins meanwhile waits for so long
-// and one slice of stamps.js, together less than a frame of the display.
+// Time in milliseconds after which drawing in full detail pauses. A movement that begins meanwhile waits at most for
+// this time and for one slice in stamps.js, which together take less than a frame of the display.
 const WHILE = 8;
+// Zoom factor of the buttons and keys.
 const ZOOM_STEP = 1.35;
+// Number of frames whose drawing times are kept for tests.
 const MOST_FRAMES_KEPT = 1000;
 
 class App {
@@ -69,7 +71,7 @@ class App {
     return this.filter.shown;
   }
 
-  // The class of each point: the true one, or the predicted one where that is unknown.
+  // Codes of the classes of all points, or of the predicted classes if there are no labels.
   get codes() {
     return this.labels ?? this.models[0].predicted;
   }
@@ -78,7 +80,7 @@ class App {
     return this.scene.names?.[i] ?? `point ${i}`;
   }
 
-  // What follows from labels, predictions, filters and colours.
+  // Update everything that depends on labels, predictions, filters and colours.
   refresh() {
     const categories = this.colouring.kind === "category" ? dataOf(this.colouring) : null;
     this.sizes = countsOf(this.codes, this.scene.classes.length);
@@ -90,7 +92,8 @@ class App {
     this.paint = paintOf(this.colouring, this.palette, this.lit());
   }
 
-  // Points that stand out: those of the group that is pointed at, or else the selected ones; null if all do.
+  // Return a mask of the highlighted points: the group under the pointer, or else the selection; null if there is
+  // neither.
   lit() {
     if (this.pointed === null) return this.selection.size > 0 ? this.selection.mask : null;
     const { code, groupOf } = this.pointed;
@@ -123,7 +126,7 @@ class App {
     this.refilter();
   }
 
-  // A group of a legend that is pointed at; null for none.
+  // Highlight the group of a legend under the pointer; null for none.
   point(group) {
     if (group === null && this.pointed === null) return;
     this.pointed = group;
@@ -145,7 +148,7 @@ class App {
     this.refilter();
   }
 
-  // Change the selection; a page around this one is told, unless it said so itself.
+  // Change the selection, and send it to the embedding page unless the change came from there.
   select(act, { isHeard = false } = {}) {
     act();
     this.repaint();
@@ -164,12 +167,12 @@ class App {
     if (i >= 0) this.select(() => this.selection.toggle(i));
   }
 
-  // The place of the stage that keys act on: the middle, or the cursor of a box or a lasso.
+  // Position on the stage to which keys refer: the middle, or the cursor of a box or a lasso.
   get cursor() {
     return this.tool === "move" ? [this.view.width / 2, this.view.height / 2] : this.pencil.cursor;
   }
 
-  // Whether keys are used on the disk, which shows their cursor.
+  // Set whether the keyboard is in use; if so, its cursor is drawn.
   useKeys(hasKeyboard) {
     this.set({ hasKeyboard });
     this.updateHint();
@@ -224,7 +227,7 @@ class App {
     this.change();
   }
 
-  // Fly to a point and keep its card, whatever hid it.
+  // Fly to a point and pin its card. If the point is hidden, reset the filters first.
   visit(i) {
     if (!this.shown[i]) {
       Object.assign(this.filter, { onlyWrong: false, onlyDisagreement: false, mostConfidence: 1 });
@@ -236,7 +239,7 @@ class App {
     this.camera.toPoint(i);
   }
 
-  // Speak of one point; of none for -1.
+  // Show the card of point i; -1 hides the card.
   mark(i) {
     if (i === this.marked) return;
     this.marked = i;
@@ -246,7 +249,7 @@ class App {
     this.drawPens();
   }
 
-  // Keep speaking of one point, whatever the pointer does; of none for -1.
+  // Show the card of point i until another point is pinned, independently of the pointer; -1 hides the card.
   pin(i) {
     this.pinned = i;
     this.marked = -1;
@@ -267,7 +270,7 @@ class App {
     card.style.top = `${top}px`;
   }
 
-  // Something has changed: draw soon, quickly; and once more in full when it rests.
+  // Schedule a frame after a change. The page is drawn with less detail first, and in full detail once nothing changes.
   change() {
     this.pending ??= requestAnimationFrame(() => {
       this.pending = undefined;
@@ -286,7 +289,8 @@ class App {
     this.rest = setTimeout(() => this.comeToRest(), REST);
   }
 
-  // Draw everything, a while at a time, so that the next movement need not wait; `before` is the time it took so far.
+  // Draw the page in full detail, in short periods, so that the next movement does not have to wait. `before` is the
+  // time that earlier periods took.
   comeToRest(atATime = WHILE, drawing = this.drawing(this.haste.whole(this.ratio)), before = 0) {
     const start = performance.now();
     let isDone = false;
@@ -301,7 +305,7 @@ class App {
     if (!this.camera.isFlying) this.remember();
   }
 
-  // Draw all disks; a generator that pauses now and then.
+  // Draw all disks. A generator that yields from time to time.
   *drawing(settings) {
     settings.places.moveInto(this.view);
     this.isSettled = settings.places === this.points;
@@ -313,7 +317,7 @@ class App {
     this.placeCard();
   }
 
-  // The places of all points, which a moving frame has for a sample only.
+  // Compute the positions of all points in the view. While the view moves, they are computed only for a sample.
   settle() {
     if (!this.isSettled) this.points.moveInto(this.view);
     this.isSettled = true;
@@ -325,7 +329,7 @@ class App {
     this.placeCard();
   }
 
-  // The present view and selection go into the address and onto the pile of views.
+  // Write the current view and selection to the URL, and add them to the history.
   remember() {
     const { view, filter, colouring, selection, ownSelection } = this;
     const text = textOf({
@@ -350,7 +354,8 @@ class App {
     this.updateSteps();
   }
 
-  // Show the view and the selection that a text describes, if it does; without one the page has its own selection.
+  // Show the view and the selection that a text describes, if it is valid. If the text has no selection, restore the
+  // selection with which the page was saved.
   open(text) {
     const limits = { nClasses: this.scene.classes.length, nPoints: this.points.n, mostZoom: MOST_ZOOM };
     const found = readText(text, { keys: this.colourings.map(({ key }) => key), ...limits });
@@ -413,7 +418,7 @@ class App {
     this.started = performance.now();
   }
 
-  // Ctrl+Z and Ctrl+Shift+Z go through views, but not while someone writes.
+  // Undo with Ctrl+Z and redo with Ctrl+Shift+Z, except in text fields.
   pressAnywhere(event) {
     const isWriting = event.target.matches("input[type=search], input[type=number]");
     if (event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || isWriting) return;
@@ -421,7 +426,7 @@ class App {
     this.step(event.shiftKey ? 1 : -1);
   }
 
-  // Paper is light, and has pictures in place of the stages.
+  // Use the light theme for printing, and replace the stages with pictures.
   print(isBeginning) {
     if (isBeginning === this.isPrinting) return;
     this.isPrinting = isBeginning;
@@ -439,7 +444,7 @@ function isResting() {
   return app.pending === undefined && app.rest === undefined && !app.camera.isFlying;
 }
 
-// For tests.
+// Interface for tests.
 window.hyplearnExplorer = Object.freeze({
   geometry: Object.freeze({ between, centreThatShows, distance, gap, mobiusAdd, seenFrom, transported }),
   screen: (x) => app.view.dataToScreen(x),
@@ -474,7 +479,7 @@ window.hyplearnExplorer = Object.freeze({
   rests: () => [...app.rests],
   started: () => app.started,
   isResting: () => isResting(),
-  // Draw everything now if nothing moves, without the wait for the next movement.
+  // If nothing moves, draw the page in full detail now instead of waiting for the rest period.
   hurry: () => {
     if (app.pending === undefined && app.rest !== undefined && !app.camera.isFlying) {
       clearTimeout(app.rest);

@@ -1,4 +1,4 @@
-// A classifier of the page: its decision as it was fitted, or with p moved, and what it says of the points.
+// A classifier of the page, with its decision (as fitted, or with p moved) and its predictions for the points.
 import { Decision, Table } from "./decision.js";
 import { gap } from "./geometry.js";
 import { decoded, optional, Points } from "./points.js";
@@ -18,7 +18,7 @@ export class Model {
     this.leadName = spec.decision ? (this.decision.hasClosedDistance ? "distance to the boundary" : "lead in score") : spec.lead_name;
   }
 
-  // The decision as it was fitted.
+  // Restore the decision as it was fitted.
   putBack() {
     this.decision = this.fitted;
     this.isWhatIf = false;
@@ -26,7 +26,7 @@ export class Model {
     this.confidence = this.fittedConfidence;
   }
 
-  // The boundary of two classes through another point.
+  // Move the boundary between two classes so that it passes through q, and predict all points again.
   movePoint(q) {
     const { x, y, gap: gaps, n } = this.points;
     this.decision = this.fitted.through(q);
@@ -39,13 +39,14 @@ export class Model {
     }
   }
 
-  // The star: the point that the boundary was learned through, or the centre of a plane across the boundary.
+  // Return the point that is drawn as a star: the point through which the boundary was fitted, or the centre of a plane
+  // across the boundary; null if there is none.
   referencePoint() {
     const { decision, spec } = this;
     return spec.movable || (this.plane !== null && decision.arc() !== null) ? decision.spec.points[0] : null;
   }
 
-  // Probabilities by class, where known: all of them, or the largest that Python computed.
+  // Return the probabilities by class: of all classes, or only the largest ones if they were computed in Python.
   probabilitiesOf(i) {
     if (this.top === null) return this.decision.probabilities(...this.points.at(i));
     const { per_point: many, codes, probabilities } = this.top;
@@ -53,7 +54,8 @@ export class Model {
     return Object.fromEntries(entries);
   }
 
-  // How clear each prediction is: the distance to the boundary of two classes, or the lead of the first class.
+  // Return how clear each prediction is: the distance to the boundary between two classes, or the lead of the largest
+  // score over the second largest.
   leads() {
     if (this.lead !== null) return this.lead;
     const { decision, points: { x, y, gap: gaps, n } } = this;
@@ -70,7 +72,7 @@ export class Model {
   }
 }
 
-// By how much the largest score exceeds the second.
+// Return the difference between the largest and the second largest score.
 function leadOf({ scores }, best) {
   let second = -Infinity;
   for (let k = 0; k < scores.length; k++) if (k !== best && scores[k] > second) second = scores[k];

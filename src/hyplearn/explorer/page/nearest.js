@@ -1,18 +1,22 @@
-// Distance from a point to where another class is as likely as the predicted one, whatever shape that curve has.
+// Distance from a point to the nearest place where another class is as likely as the predicted class, for boundaries of
+// any shape.
 import { gap, mobiusAdd } from "./geometry.js";
 
+// Number of directions in which the lead is evaluated on a circle, difference between the radii of successive circles,
+// and largest radius.
 const DIRECTIONS = 24;
 const STEP = 0.25;
 const FARTHEST = 20;
 const TURN = (2 * Math.PI) / DIRECTIONS;
 
-// Distances to the boundary with each class, in the units of the unit disk; null for the class itself and for none.
+// Return the distances to the boundaries with all other classes, for curvature -1. The distance is null for the
+// predicted class, and for classes without a boundary nearby.
 export function distancesToTies(x, decision) {
   const own = decision.classOf(...x, gap(...x));
   return Array.from(decision.scores, (_, code) => (code === own ? null : distanceToTie(x, own, code, decision)));
 }
 
-// The least radius of a circle around x on which the lead of one class over another ends.
+// Return the radius of the smallest circle around x on which the lead of the class `own` over `code` drops to 0.
 function distanceToTie(x, own, code, decision) {
   const lead = (far, angle) => {
     const radius = Math.tanh(far / 2);
@@ -34,7 +38,7 @@ function distanceToTie(x, own, code, decision) {
   return high;
 }
 
-// The least lead on a circle: from the best of some directions on, by thirds.
+// Return the smallest lead on a circle, found by ternary search around the best of some directions.
 function leastLead(lead, far) {
   const leads = Array.from({ length: DIRECTIONS }, (_, k) => lead(far, k * TURN));
   const best = leads.indexOf(Math.min(...leads));

@@ -1,10 +1,11 @@
-// What is drawn with a pen above the pixels: rim, tree, boundaries, margins, p, support vectors, marks.
+// Lines that are drawn above the pixels: rim, edges, boundaries, margins, p, support vectors and marks.
 import { cssOf } from "./colours.js";
 import { traceBoundary, traceGeodesic } from "./curves.js";
 
+// Maximum number of support vectors that are drawn as rings. If there are more, dots are drawn.
 const MOST_RINGS = 200;
 
-// The pen is the context of a canvas, or a pen of svg.js, which has the methods used here.
+// `context` is the context of a canvas, or an SvgPen, which has the methods that are used here.
 export function drawOverlay(context, disk, view) {
   const { app, model } = disk;
   const ink = cssOf(app.palette.ink);
@@ -55,7 +56,7 @@ function drawBoundaries(context, app, model, view, ink) {
     stroke(context, ink, 2);
     if (margin !== null && !model.isWhatIf) {
       context.beginPath();
-      // A margin lies about the hyperplane of a model that has one, not about an equidistant of calibration.
+      // Margins are drawn around the hyperplane of the model, from which a calibration may have moved the boundary.
       const middle = ["arsinh", "frame", "z"].includes(decision.spec.link) ? { ...arc, height: 0 } : arc;
       for (const sign of [-1, 1]) traceBoundary(context, view, middle, sign * margin * scene.root);
       stroke(context, ink, 1.1, { dash: [5, 4] });
@@ -68,7 +69,7 @@ function drawBoundaries(context, app, model, view, ink) {
   });
 }
 
-// The boundary of one class against the rest, with the point it was learned through.
+// Draw the boundary of one class against all others, and the point through which it was fitted.
 function outlineClass(context, palette, decision, view, boundary, colour) {
   context.beginPath();
   traceBoundary(context, view, boundary);
@@ -128,7 +129,7 @@ function drawStar(context, [x, y], size, colour, edge) {
   context.fill();
 }
 
-// The point that the card speaks of.
+// Mark the point that the card describes.
 function drawMark(context, { points, marked, palette }, view, ink) {
   context.beginPath();
   context.arc(...view.diskToScreen(points.seen(marked)), 8, 0, 2 * Math.PI);
@@ -136,7 +137,7 @@ function drawMark(context, { points, marked, palette }, view, ink) {
   stroke(context, ink, 2);
 }
 
-// What belongs to the screen: the cursor of the keyboard, and the box or lasso that is being drawn.
+// Draw elements that appear only on the screen: the cursor of the keyboard, and the box or lasso that is being drawn.
 function drawTools(context, { hasKeyboard, cursor, curve, palette }, ink) {
   if (hasKeyboard) {
     const [x, y] = cursor;

@@ -1,12 +1,12 @@
-// The panel beside the disk: what is shown, of which classes, the filters, and the selection.
+// The panel beside the disk, with the title, the legend, the filters and the selection.
 import { csvOf } from "./csv.js";
 import { dataOf, rangeOf } from "./colouring.js";
 import { byId, counted, download, element, grouped, percent } from "./dom.js";
 import { colourBar, countsOf, Legend } from "./legend.js";
 
-// Fewer groups need no field to search among them.
+// Maximum number of classes for which the legend has no search field.
 const FEW = 8;
-// Whose numbers these are.
+// Phrases that say to which points the accuracies refer.
 const OF = { points: "these points", training: "the training points", "held-out": "the held-out points" };
 
 export class Panel {
@@ -20,7 +20,7 @@ export class Panel {
     this.update();
   }
 
-  // What a legend does with its groups, of which `groupOf` tells the one of point i.
+  // Return the actions of a legend; groupOf(i) is the group of point i.
   actions(groupOf) {
     const { app } = this;
     return {
@@ -37,21 +37,21 @@ export class Panel {
     const model = scene.title === names ? "" : `${names} · `;
     byId("model").textContent = `${model}${counted(points.n, "point")} · ${scene.known} classes`;
     const notes = [];
-    if (scene.plane !== null) notes.push(`A projection. ${scene.plane}.`);
+    if (scene.plane !== null) notes.push(`Projection: ${scene.plane}.`);
     const table = models.find((one) => one.spec.table !== null);
     if (table) {
       const { size } = table.spec.table;
-      notes.push(`Regions${models.length > 1 ? ` of ${table.name}` : ""} are looked up in a table of ${size} × ${size} predictions: near the rim they are coarse.`);
+      notes.push(`Regions${models.length > 1 ? ` of ${table.name}` : ""} come from a table of ${size} × ${size} predictions, so they are coarse near the rim.`);
     }
     models.slice(1).filter(({ spec }) => spec.votes !== null).forEach(({ name, spec }) => {
-      notes.push(`Regions of ${name} are its most frequent predictions nearby, which are those of ${percent(spec.votes)} of the points.`);
+      notes.push(`Regions of ${name} show the most frequent prediction for nearby points. For ${percent(spec.votes)} of the points, this is their own prediction.`);
     });
-    if (scene.labels === null) notes.push("No classes were given: colours are predictions.");
+    if (scene.labels === null) notes.push("No classes were given, so points are coloured by prediction.");
     if (models.some((one) => one.confidence === null)) notes.push("This classifier has no probabilities.");
     byId("notes").replaceChildren(...notes.map((text) => element("p", { text })));
     byId("bend").textContent = boundaryText(models[0].decision);
     byId("other-colour").textContent = otherColourText(scene, models);
-    byId("size").textContent = `This page has ${document.body.dataset.size}, and needs no network.`;
+    byId("size").textContent = `The size of this page is ${document.body.dataset.size}. It needs no network.`;
   }
 
   fillSwitches() {
@@ -99,7 +99,7 @@ export class Panel {
     byId("how").addEventListener("change", (event) => (app.how = event.target.value));
   }
 
-  // Legend of the colouring, where it is not that of classes.
+  // Show the legend of the colouring, unless points are coloured by class.
   showColouring() {
     const { app } = this;
     const { colouring, palette } = app;
@@ -119,7 +119,7 @@ export class Panel {
     }
   }
 
-  // All that changes: counts, pressed buttons, the what-if, the selection.
+  // Update the counts, the switches, the legends, the text about a moved p, and the selection.
   update() {
     const { app } = this;
     const { filter, palette, counts, points, models } = app;
@@ -159,7 +159,7 @@ export class Panel {
     if (labels === null) return [];
     return models.map((model, k) => {
       const right = percent(1 - counts.wrongs[k] / points.n);
-      const text = `${right} of ${OF[app.scene.of]} ${model.isWhatIf ? "right with p moved" : "classified right"}`;
+      const text = `${right} of ${OF[app.scene.of]} ${model.isWhatIf ? "classified correctly with p moved" : "classified correctly"}`;
       return element("p", { text: models.length > 1 ? `${model.name}: ${text}` : text });
     });
   }
@@ -167,30 +167,30 @@ export class Panel {
   whatIfText(model) {
     const { app } = this;
     const { counts, points, labels, models } = app;
-    const kept = "What if p were here? The boundary's direction is carried along; nothing is fitted again.";
+    const kept = "What if p were here? The direction of the boundary is transported along; nothing is fitted again.";
     if (labels === null) return kept;
     const k = models.indexOf(model);
     const right = (wrong) => percent(1 - wrong / points.n);
-    return `${kept} ${right(counts.wrongs[k])} of ${OF[app.scene.of]} are right, ${right(app.fittedWrongs[k])} at the fitted p.`;
+    return `${kept} ${right(counts.wrongs[k])} of ${OF[app.scene.of]} are classified correctly, compared with ${right(app.fittedWrongs[k])} at the fitted p.`;
   }
 }
 
-// What a point on a region of another colour says.
+// Explain what it means if the colour of a point differs from the colour of its region.
 function otherColourText({ labels }, models) {
   if (labels === null) return "";
   if (models.some((model) => model.spec.votes !== null)) {
-    return "Points lie outside the plane of the picture, and regions are the most frequent predictions nearby: what is predicted for a point, its card says.";
+    return "Points lie outside the plane of the picture, and regions show the most frequent prediction for nearby points. The card of a point shows its own prediction.";
   }
-  const near = models.some((model) => model.spec.table !== null) ? ", unless it is within a cell of the table of the line between them" : "";
-  return `A point whose class has another colour than its region is misclassified${near}.`;
+  const near = models.some((model) => model.spec.table !== null) ? ", unless it is within one cell of the table from the boundary" : "";
+  return `A point whose colour differs from the colour of its region is misclassified${near}.`;
 }
 
-// What is true of the lines between regions.
+// Describe the boundary between the regions.
 function boundaryText(decision) {
   const arc = decision.arc();
-  if (arc?.kind === "hyperplane") return "Their boundary looks bent, yet it is a straight line of this space: a geodesic.";
-  if (arc?.kind === "equidistant") return "Their boundary is everywhere equally far from a straight line of this space, a geodesic.";
-  if (arc?.kind === "sphere") return "Their boundary is a circle: all its points are equally far from its centre.";
-  if (arc?.kind === "horosphere") return "Their boundary is a horocycle: a circle whose centre lies on the rim.";
-  return "Lines between regions are where the prediction changes.";
+  if (arc?.kind === "hyperplane") return "Their boundary looks curved, but it is a geodesic, a straight line in hyperbolic space.";
+  if (arc?.kind === "equidistant") return "All points of their boundary are equally far from a geodesic, a straight line in hyperbolic space.";
+  if (arc?.kind === "sphere") return "Their boundary is a circle, whose points are equally far from its centre.";
+  if (arc?.kind === "horosphere") return "Their boundary is a horocycle, a circle whose centre is on the rim.";
+  return "The prediction changes at the lines between regions.";
 }

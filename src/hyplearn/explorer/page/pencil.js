@@ -1,7 +1,8 @@
-// A box or a lasso that is drawn with keys: arrows move a cursor, Space sets corners, Enter selects what is inside.
+// Draw a box or a lasso with the keyboard: arrow keys move a cursor, Space sets corners, Enter selects the points
+// inside.
 import { boxOf } from "./selection.js";
 
-// Pixels that the cursor moves at a time, and with Shift.
+// Number of pixels that an arrow key moves the cursor, without and with Shift.
 const STEP = 20;
 const FINE_STEP = 4;
 
@@ -12,7 +13,7 @@ export class Pencil {
     this.corners = [];
   }
 
-  // Where the cursor is on the stage: in the middle, unless it was moved.
+  // Position of the cursor on the stage, which is in the middle unless it was moved.
   get cursor() {
     const { width, height } = this.app.view;
     const [x, y] = this.place ?? [width / 2, height / 2];
@@ -23,7 +24,7 @@ export class Pencil {
     return this.corners.length > 0;
   }
 
-  // The curve so far, up to the cursor.
+  // Corners of the curve drawn so far, followed by the cursor.
   get curve() {
     const { tool } = this.app;
     return tool === "box" ? boxOf(this.corners[0], this.cursor) : [...this.corners, this.cursor];
@@ -37,14 +38,14 @@ export class Pencil {
     this.show();
   }
 
-  // A corner at the cursor. A box has one before its last, a lasso as many as it needs.
+  // Set a corner at the cursor. A box needs one corner, because the cursor is the opposite one; a lasso has any number.
   set() {
     if (this.app.tool === "box" && this.isDrawing) return;
     this.corners.push(this.cursor);
     this.show();
   }
 
-  // Select what is inside; false if nothing has been drawn.
+  // Select the points inside the curve; return false if no curve was drawn.
   finish(how) {
     if (!this.isDrawing) return false;
     const { curve } = this;
@@ -53,7 +54,7 @@ export class Pencil {
     return true;
   }
 
-  // Forget the curve; false if there is none.
+  // Discard the curve; return false if there is none.
   cancel() {
     const { isDrawing } = this;
     this.corners = [];
@@ -66,12 +67,12 @@ export class Pencil {
     this.app.updateHint();
   }
 
-  // What can be done next, for those who see it and those who hear it.
+  // Text that says which keys can be pressed next; screen readers announce it.
   get hint() {
     const { tool } = this.app;
-    if (!this.isDrawing) return `${tool === "box" ? "Box" : "Lasso"}: move with arrows, Space sets the first corner.`;
+    if (!this.isDrawing) return `${tool === "box" ? "Box" : "Lasso"}: arrow keys move the cursor, Space sets the first corner.`;
     const count = this.corners.length;
-    const more = tool === "box" ? "Arrows stretch the box." : `${count} ${count === 1 ? "corner" : "corners"}; Space sets the next.`;
+    const more = tool === "box" ? "Arrow keys resize the box." : `${count} ${count === 1 ? "corner" : "corners"}; Space sets the next one.`;
     return `${more} Enter selects (Shift adds, Alt removes), Escape cancels.`;
   }
 }

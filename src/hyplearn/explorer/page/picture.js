@@ -1,4 +1,4 @@
-// The view as a picture: pixels (PNG) or vector graphics (SVG), with its legend, at any size.
+// Save the view and its legend as a picture of any size, as pixels (PNG) or as vector graphics (SVG).
 import { cssOf } from "./colours.js";
 import { contours } from "./contour.js";
 import { rangeOf, dataOf } from "./colouring.js";
@@ -9,21 +9,23 @@ import { traceShape } from "./shapes.js";
 import { radiusOf, shrunk } from "./stamps.js";
 import { SvgPen } from "./svg.js";
 
+// Sizes in the legend, in pixels: height of a line, height of the heading, width, and distance from the disk. LETTERS
+// is the maximum number of characters of a name.
 const LINE = 22;
 const HEAD = 52;
 const LEGEND = 230;
 const GAP = 12;
 const LETTERS = 28;
 const FONT = "13px system-ui, sans-serif";
-// Sides of the cells whose regions are polygons, in pixels: their sides are cut exactly, whatever the size.
+// Side length in pixels of the cells from which regions are composed. Cells on a boundary are cut exactly along it.
 const CELL = 4;
-// Points of vector graphics are inside the rim by at least this, where a code is asked for.
+// Largest radius at which the predicted class is evaluated. Positions farther out are moved inwards.
 const INSIDE = 0.99999;
-// Sides of a printed disk in CSS pixels, of which the page has 17 cm, and pixels for each of them: 300 to the inch.
+// Side length of a printed disk in CSS pixels (17 cm), and number of image pixels per CSS pixel (300 per inch).
 const PAPER = 640;
 const PAPER_RATIO = 3;
 
-// What the picture holds and where: disks side by side, and the legend at their right.
+// Return the layout of the picture: the disks are side by side, with the legend on the right.
 function layoutOf(app) {
   const { view, scene, filter } = app;
   const entries = scene.classes.map((name, code) => ({ name, code })).filter(({ code }) => !filter.hidden.has(code));
@@ -34,7 +36,7 @@ function layoutOf(app) {
 
 const shortened = (text) => (text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}…` : text);
 
-// Title, classes and, for other colourings, their categories or range.
+// Draw the title and the classes and, if points are coloured by something else, its categories or its colour bar.
 function drawLegend(pen, app, { entries, legend }) {
   const { palette, scene, colouring, sizes } = app;
   let y = 34;
@@ -95,7 +97,7 @@ export function pngOf(app, pixels) {
   return new Promise((done) => canvas.toBlob(done));
 }
 
-// A disk under a view, with so many pixels per CSS pixel.
+// Return a picture of a disk in the given view, with `ratio` pixels per CSS pixel.
 function pictureOf(disk, view, scale) {
   const { haste, paint } = disk.app;
   const image = imageOf(Math.round(view.width * scale), Math.round(view.height * scale));
@@ -108,7 +110,8 @@ function pictureOf(disk, view, scale) {
   return canvas;
 }
 
-// The disks for paper, the same for every window, each with the name of its model if there are two.
+// Return pictures of the disks for printing, which do not depend on the size of the window. If there are two models,
+// each picture has the name of its model.
 export function paperOf(app) {
   app.settle();
   const view = app.view.resized(PAPER, PAPER);
@@ -158,7 +161,7 @@ function drawRegions(pen, { app: { palette }, model: { decision }, other }, view
   const { fills, lines } = contours(codeAt, view.width, view.height, CELL);
   for (const [code, d] of fills) {
     const fill = cssOf(palette.tints[code]);
-    // A thin line of the same colour closes the seams between cells.
+    // A thin line of the same colour covers the gaps between cells.
     pen.add("path", { d, fill, stroke: fill, "stroke-width": 0.5 });
   }
   if (other) drawDisputed(pen, palette, (x, y) => (codeAt(x, y) === other.decision.codeOf(dataAt(x, y)) ? 0 : 1), view);
@@ -169,7 +172,7 @@ function drawRegions(pen, { app: { palette }, model: { decision }, other }, view
   pen.restore();
 }
 
-// Stripes where two models disagree.
+// Draw stripes where two models disagree.
 function drawDisputed(pen, palette, isDisputed, view) {
   const id = `stripes-${Math.random().toString(36).slice(2)}`;
   const stripes = { id, width: 14, height: 14, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" };
@@ -177,7 +180,7 @@ function drawDisputed(pen, palette, isDisputed, view) {
   pen.add("path", { d: contours(isDisputed, view.width, view.height, CELL).fills.get(1) ?? "", fill: `url(#${id})` });
 }
 
-// One path for each style, in the order of the disk: those that are not lit first.
+// Draw the points, with one path per style. As in the disk, highlighted points are drawn last.
 function drawPoints(pen, app, view) {
   const { points, shown, order, paint, palette } = app;
   const largest = radiusOf(points.n, view.zoom);
@@ -198,7 +201,7 @@ function drawPoints(pen, app, view) {
   }
 }
 
-// The dialog that asks for a kind and a size.
+// Show the dialog that asks for the kind and the size of the picture.
 export function askForPicture(app) {
   const dialog = byId("keep");
   byId("keep-save").onclick = async () => {

@@ -1,4 +1,4 @@
-// The points: decoded once, moved into view at every frame.
+// The points of the page, which are decoded once and whose positions in the view are computed for every frame.
 import { gap } from "./geometry.js";
 
 const TYPES = { Float64Array, Float32Array, Uint32Array, Uint16Array, Uint8Array };
@@ -18,7 +18,7 @@ export class Points {
     this.x = x;
     this.y = y;
     this.gap = x.map((value, i) => gap(value, y[i]));
-    // Where they are seen, in the disk, and their gap there.
+    // Positions in the disk as it is seen (u, v), and the gaps at these positions.
     this.u = new Float64Array(this.n);
     this.v = new Float64Array(this.n);
     this.seenGap = new Float64Array(this.n);
@@ -28,13 +28,13 @@ export class Points {
     return new Points(decoded(x), decoded(y));
   }
 
-  // Some of the points, with places of their own: fewer to move, and side by side in memory.
+  // Return a copy of some of the points. It is faster to move, because the points are contiguous in memory.
   sample(rows) {
     return new Points(Float64Array.from(rows, (i) => this.x[i]), Float64Array.from(rows, (i) => this.y[i]));
   }
 
-  // As geometry.seenFrom, for all points or those from one number to another. The gap as seen is that of the points times
-  // that of the centre, over D.
+  // Compute the positions in the view, as geometry.seenFrom does, for the points from..to. The gap at a position is the
+  // gap of the point times the gap of the centre, divided by `below`.
   moveInto(view, from = 0, to = this.n) {
     const [px, py] = view.centre;
     const a = view.gap;
@@ -58,7 +58,7 @@ export class Points {
     return [this.u[i], this.v[i]];
   }
 
-  // The shown point nearest to a place of the disk, no farther than the reach; -1 if there is none.
+  // Return the shown point that is nearest to a position in the disk, or -1 if none is within the distance `reach`.
   nearest(at, reach, shown) {
     let best = -1;
     let least = reach * reach;
@@ -74,7 +74,7 @@ export class Points {
   }
 }
 
-// All numbers below n in an order that mixes neighbours, always the same: its beginning is a sample of all points.
+// Return the numbers below n in a pseudo-random order, which is always the same. The first numbers are a random sample.
 export function scattered(n) {
   const order = Uint32Array.from({ length: n }, (_, i) => i);
   let seed = 1;

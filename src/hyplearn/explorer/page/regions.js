@@ -1,18 +1,19 @@
-// The class of every pixel of the disk under the present view, and lines where classes meet.
+// Paint the region of each class, pixel by pixel, and the lines between regions.
 import { mixed, packed } from "./colours.js";
 
-// Pixels along the side of a cell. Where its corners agree the cell has one colour; else each of its pixels is asked.
+// Side length of a cell in pixels. If all corners of a cell have the same class, the cell is filled with one colour;
+// otherwise each of its pixels is evaluated.
 const CELL = 8;
 const OUTSIDE = -1;
-// In blocks larger than this a thin line would be dots.
+// Largest block size at which lines are drawn. In larger blocks, thin lines would look like dots.
 const MOST_BLOCK_WITH_LINES = 2;
-// Stripes where two models disagree: added to a code, their width in pixels, and their share of ink.
+// Stripes where two models disagree: number that is added to a class code, width in CSS pixels, and share of the ink.
 const DISPUTED = 0x10000;
 const STRIPE = 7;
 const STRIPED = 0.3;
 
 export class Regions {
-  // With another decision, places on which both disagree are striped.
+  // If another decision is given, regions where the two decisions disagree are striped.
   constructor(view, ratio, decision, palette, other = null) {
     Object.assign(this, { decision, palette, other });
     this.stripe = STRIPE * ratio;
@@ -27,8 +28,8 @@ export class Regions {
     this.hasLines = decision.arc() === null;
   }
 
-  // Fill the image's pixels, in blocks of so many: coarse while things move, single pixels when they rest. A generator
-  // that pauses after each row of cells.
+  // Fill the pixels of an image in blocks of `block` by `block` pixels, which are larger while the view moves. This
+  // generator yields after each row of cells.
   *filling(pixels, width, height, block) {
     this.hasLines &&= block <= MOST_BLOCK_WITH_LINES;
     const cell = CELL * block;
@@ -75,7 +76,8 @@ export class Regions {
     return (isInk ? this.striped : this.palette.packedTints)[code - DISPUTED];
   }
 
-  // The data point under a pixel, kept in x, y and its gap; false outside the disk. As geometry.mobiusAdd.
+  // Compute the data point at a pixel, as geometry.mobiusAdd does, and store it in this.x, this.y and this.gap. Return
+  // false if the pixel is outside the disk.
   reach(pixelX, pixelY) {
     const u = (pixelX - this.middleX) / this.scale;
     const v = (this.middleY - pixelY) / this.scale;
@@ -97,7 +99,8 @@ export class Regions {
     return this.other === null || this.other.classOf(this.x, this.y, this.gap) === code ? code : code + DISPUTED;
   }
 
-  // The colour of a pixel near a boundary: a tint, or the line where the difference of two classes is nearly zero.
+  // Return the colour of a pixel near a boundary: the tint of the class, or the colour of the line if the scores of two
+  // classes are nearly equal.
   pixel(x, y) {
     const found = this.codeAt(x, y);
     if (found === OUTSIDE || !this.hasLines) return this.tint(found, x, y);
@@ -107,13 +110,14 @@ export class Regions {
     return share > 0 ? packed(mixed(this.palette.tints[code], this.line, share)) : this.tint(found, x, y);
   }
 
-  // How far the nearest zero of the difference to the second class is, by the slope of the difference.
+  // Estimate the distance in pixels to the place where the scores of the two best classes are equal, from their
+  // difference and its slope.
   pixelsToZero(code, x, y) {
     const { scores } = this.decision;
     let second = code === 0 ? 1 : 0;
     for (let k = 0; k < scores.length; k++) if (k !== code && scores[k] > scores[second]) second = k;
     const here = scores[code] - scores[second];
-    // Towards the middle, so as to stay inside.
+    // Step towards the middle, to stay inside the disk.
     const dx = this.difference(code, second, x + Math.sign(this.middleX - x), y) - here;
     const dy = this.difference(code, second, x, y + Math.sign(this.middleY - y)) - here;
     const slope = Math.hypot(dx, dy);

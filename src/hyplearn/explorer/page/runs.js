@@ -1,6 +1,6 @@
-// A mask as a short text for an address: the lengths of its runs of 0 and of 1 in turn, in base64.
+// Encode a mask as a short string for the URL: the lengths of its alternating runs of 0 and 1, in base64.
 
-// Seven bits of a length in each byte; the eighth says that more follow.
+// Each byte contains seven bits of a length; its eighth bit is set if more bytes of this length follow.
 const BITS = 7;
 const MORE = 1 << BITS;
 
@@ -21,7 +21,7 @@ export function runsOf(mask) {
   return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-// The indices that a text stands for; null if it makes no sense for a mask of n entries.
+// Decode a string to the indices of the elements that are 1; return null if it is not valid for a mask of n elements.
 export function readRuns(text, n) {
   if (!/^[\w-]*$/.test(text) || text.length % 4 === 1) return null;
   const bytes = atob(text.replaceAll("-", "+").replaceAll("_", "/"));

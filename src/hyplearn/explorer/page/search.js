@@ -1,9 +1,10 @@
-// Find a point by its name: a field with suggestions, after the pattern of a combobox.
+// Search for a point by its name, in a field with suggestions (the ARIA combobox pattern).
 import { byId, element } from "./dom.js";
 
+// Maximum number of suggestions.
 const MOST = 8;
 
-// Rows whose names contain a text, those that begin with it first.
+// Return rows whose names contain a text; names that begin with the text come first.
 export function matches(names, text) {
   const begins = [];
   const contains = [];
@@ -25,7 +26,7 @@ export class Search {
     this.field.addEventListener("input", () => this.suggest());
     this.field.addEventListener("keydown", (event) => this.press(event));
     this.field.addEventListener("blur", () => this.close());
-    // Before the field loses the focus, which closes the list.
+    // The event is pointerdown and not click, because the list is closed when the field loses the focus.
     this.list.addEventListener("pointerdown", (event) => {
       const option = event.target.closest("[role=option]");
       event.preventDefault();
@@ -33,7 +34,7 @@ export class Search {
     });
   }
 
-  // Names in lower case, made when someone searches; points without names are found by their numbers.
+  // Names in lower case, computed at the first search. Points without names are called "point 0", "point 1", ...
   get names() {
     const { scene, points } = this.app;
     this.lowered ??= scene.names?.map((name) => name.toLowerCase()) ?? Array.from({ length: points.n }, (_, i) => `point ${i}`);

@@ -1,4 +1,4 @@
-// The points that are selected.
+// The selected points.
 import { runsOf } from "./runs.js";
 import { isInside } from "./shapes.js";
 
@@ -9,12 +9,12 @@ export class Selection {
     this.noted = null;
   }
 
-  // The selection as text, made once for each.
+  // The selection as a string, which is cached until the selection changes.
   get text() {
     return (this.noted ??= runsOf(this.mask));
   }
 
-  // Select points by a function of their numbers: in place of those selected, beside them, or no longer.
+  // Change the selection: the points for which isMeant(i) is true replace it, are added to it, or are removed from it.
   change(isMeant, how) {
     const { mask } = this;
     this.noted = null;
@@ -40,7 +40,7 @@ export class Selection {
     this.size += this.mask[i] ? 1 : -1;
   }
 
-  // Of the points that are shown, those that were not selected.
+  // Select the shown points that were not selected.
   invert(shown) {
     this.change((i) => shown[i] === 1 && this.mask[i] === 0, "replace");
   }
@@ -58,7 +58,7 @@ export class Selection {
   }
 }
 
-// A test whether point i lies inside a curve that was drawn on the screen.
+// Return a function that tests whether point i is shown and inside a curve on the screen.
 export function insideCurve(curve, { points, view, shown }) {
   const left = Math.min(...curve.map(([x]) => x));
   const right = Math.max(...curve.map(([x]) => x));

@@ -1,5 +1,6 @@
-// Shapes of markers as outlines about the origin, of about the area of the unit circle; y downwards.
+// Outlines of markers around the origin, with about the area of the unit circle. The y axis points downwards.
 
+// Half the width of the arms of a plus.
 const ARM = 0.42;
 
 function regular(corners, radius, turn) {
@@ -24,7 +25,7 @@ const STAR = Array.from({ length: 10 }, (_, k) => {
   return [radius * Math.cos(angle), radius * Math.sin(angle)];
 });
 
-// A circle has no corners: its outline is null.
+// Outlines by shape. The outline of a circle is null, because it has no corners.
 const OUTLINES = {
   circle: null,
   triangle: regular(3, 1.45, UP),
@@ -40,7 +41,7 @@ export function outlineOf(shape) {
   return OUTLINES[shape] ?? null;
 }
 
-// Whether a place is inside a polygon, by the even-odd rule.
+// Return whether a position is inside a polygon, by the even-odd rule.
 export function isInside(polygon, x, y) {
   let inside = false;
   for (let i = 0, j = polygon.length - 1; i < polygon.length; j = i++) {
@@ -51,7 +52,7 @@ export function isInside(polygon, x, y) {
   return inside;
 }
 
-// Trace a marker with a pen of a canvas.
+// Add a marker to the path of a canvas context or an SvgPen.
 export function traceShape(pen, shape, x, y, radius) {
   const outline = outlineOf(shape);
   if (outline === null) {

@@ -1,21 +1,25 @@
-// Points as stamps of some shape pressed into the pixels: fifty thousand in a few milliseconds.
+// Draw points by copying precomputed images of markers (stamps) into the pixels. This takes a few milliseconds for
+// fifty thousand points.
 import { isInside, outlineOf } from "./shapes.js";
 
-// Places between two pixels that a stamp can have, in each direction, and steps per pixel of radius.
+// Number of subpixel positions of a stamp in each direction, and number of different radii per pixel.
 const PHASES = 4;
 const SIZES = 4;
-// Coverage is counted in this many steps, and that of a polygon by this many samples along the side of a pixel.
+// Coverage of a pixel that a shape covers completely, and number of samples along each side of a pixel with which the
+// coverage of a polygon is computed.
 const FULL = 256;
 const SAMPLES = 4;
+// Opacity of the halo around a marker.
 const HALO = 0.85;
 
-// All stamps for one image and one width of the halo, made when they are needed.
+// Stamps for images of one size and one width of the halo; each stamp is created when it is first needed.
 export class Stamps {
   constructor(width, height, halo) {
     Object.assign(this, { width, height, halo, made: {} });
   }
 
-  // The stamp whose middle is in that part of a pixel: its pixels and how much of each the shape and the halo cover.
+  // Return the stamp for a shape, a size and a subpixel position. It lists the covered pixels, and how much of each
+  // pixel the shape and the halo cover.
   find(shape, size, phase) {
     const made = (this.made[shape] ??= []);
     return (made[size * PHASES * PHASES + phase] ??= this.make(
@@ -39,7 +43,7 @@ export class Stamps {
     return { reach, dx: column(0), dy: column(1), fill: column(2), rim: column(3), places };
   }
 
-  // Press a point with its middle at (x, y) into opaque pixels.
+  // Draw a point centred at (x, y) into opaque pixels.
   press(pixels, x, y, radius, shape, colour, ground) {
     const column = Math.floor(x);
     const row = Math.floor(y);
@@ -62,7 +66,7 @@ export class Stamps {
     }
   }
 
-  // The same as a plain square: five times as fast, for many points that move.
+  // Draw a point as a plain square. This is five times as fast, and used while many points move.
   dab(pixels, x, y, radius, colour) {
     const side = Math.max(2, Math.round(1.7 * radius));
     const left = Math.round(x - side / 2);
@@ -78,7 +82,7 @@ export class Stamps {
   }
 }
 
-// How much of a pixel, whose corner is at a place as seen from the middle, a shape covers.
+// Return how much of a pixel a shape covers; (x, y) is the corner of the pixel relative to the centre of the shape.
 function covered(shape, radius, [x, y]) {
   const outline = outlineOf(shape);
   if (outline === null) return Math.min(1, Math.max(0, radius + 0.5 - Math.hypot(x + 0.5, y + 0.5)));
@@ -90,7 +94,8 @@ function covered(shape, radius, [x, y]) {
   return inside / SAMPLES ** 2;
 }
 
-// So much of the second colour over the first, all channels at once; both are opaque, and signed 32-bit integers.
+// Blend the given share of the colour `above` over the colour `below`, for all channels at once. Both colours are
+// opaque and are signed 32-bit integers.
 function blended(below, above, share) {
   const left = FULL - share;
   const redBlue = (Math.imul(below & 0xff00ff, left) + Math.imul(above & 0xff00ff, share)) >>> 8;
@@ -98,22 +103,22 @@ function blended(below, above, share) {
   return 0xff000000 | (redBlue & 0xff00ff) | (green & 0xff00);
 }
 
-// Radius of the largest points: fewer are larger, and those of many shapes, which need pixels to be told apart.
+// Return the radius of the largest points, which decreases with the number of points.
 export function radiusOf(n, zoom) {
   const radius = Math.min(5, Math.max(1.5, 6.7 - 1.05 * Math.log10(Math.max(n, 1))));
   return radius * Math.min(2, zoom ** 0.35);
 }
 
-// Points are smaller towards the rim, as everything there.
+// Return the radius of a point: like everything in the disk, points are smaller towards the rim.
 export function shrunk(largest, seenGap) {
   return largest * (0.5 + 0.5 * Math.min(1, 2 * seenGap));
 }
 
-// Points that are pressed without a pause: a few milliseconds.
+// Number of points that are drawn without a pause, which takes a few milliseconds.
 const SLICE = 8000;
 
-// Press points in an order that mixes classes, so that the last class does not cover all; those that are not lit come
-// first. A generator that pauses after each slice.
+// Draw the points in an order that mixes classes, so that no class covers all others; highlighted points are drawn
+// last. This generator yields after each slice.
 export function* pressing(stamps, pixels, given) {
   const { bright, faded, isLit } = given.paint;
   for (const isBright of isLit === null ? [true] : [false, true]) {
@@ -124,7 +129,7 @@ export function* pressing(stamps, pixels, given) {
   }
 }
 
-// `places` are those of all points, or of the points of `rows` alone.
+// Draw one slice of points. `places` contains either all points, or only the points in `rows`.
 function pressSome(stamps, pixels, { places, rows, n, shown, paint, view, ratio, isHasty, ground }, isBright, colours, start) {
   const largest = radiusOf(n, view.zoom) * ratio;
   const { u, v, seenGap } = places;
@@ -145,7 +150,7 @@ function pressSome(stamps, pixels, { places, rows, n, shown, paint, view, ratio,
   }
 }
 
-// So many points would drown in their halos.
+// Number of points above which halos are not drawn, because they would cover other points.
 export const MANY = 20000;
 
 export function haloOf(n, ratio) {

@@ -1,4 +1,4 @@
-// A pen that draws vector graphics with the methods of a canvas that the page uses.
+// A pen that creates SVG elements, with those methods of a canvas context that the page uses.
 import { svgElement } from "./dom.js";
 
 const number = (value) => String(Number(value.toFixed(2)));
@@ -9,7 +9,7 @@ export class SvgPen {
     Object.assign(this, DEFAULTS, { group: root, kept: [], path: "", clips: 0 });
   }
 
-  // Everything drawn by `act` is moved by so much.
+  // Put everything that `act` draws into a group with the given attributes, such as a translation.
   within(attributes, act) {
     const outer = this.group;
     this.group = svgElement("g", attributes);
@@ -61,7 +61,7 @@ export class SvgPen {
     this.path += "Z";
   }
 
-  // As of a canvas: a line to the start of the arc, then the arc; clockwise on the screen unless told otherwise.
+  // Add a line to the start of the arc, and then the arc, as a canvas does. By default, the arc is drawn clockwise.
   arc(x, y, radius, from, to, anticlockwise = false) {
     const at = (angle) => [x + radius * Math.cos(angle), y + radius * Math.sin(angle)];
     const turn = 2 * Math.PI;
@@ -69,7 +69,7 @@ export class SvgPen {
     const angle = Math.abs(way) >= turn ? turn : ((way % turn) + turn) % turn;
     const sign = anticlockwise ? -1 : 1;
     this.lineTo(...at(from));
-    // Two halves: one arc cannot be a whole circle.
+    // Draw two halves, because a single SVG arc cannot be a whole circle.
     for (const share of [0.5, 1]) {
       const [ex, ey] = at(from + sign * share * angle);
       this.path += `A${number(radius)} ${number(radius)} 0 0 ${anticlockwise ? 0 : 1} ${number(ex)} ${number(ey)}`;
@@ -99,7 +99,7 @@ export class SvgPen {
   }
 }
 
-// Text that XML can hold.
+// Remove characters that are not allowed in XML.
 function legible(text) {
   return text.toWellFormed().replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "");
 }

@@ -1,4 +1,4 @@
-// Light or dark: as the page around this one says, or its address, or the system; or as the reader chose.
+// Light or dark theme. It is chosen by the reader or in the URL, or else taken from the embedding page or the system.
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
@@ -39,7 +39,7 @@ function known(name) {
   return name === "light" || name === "dark" ? name : null;
 }
 
-// The body of the page around this frame, whose switch sets data-theme; null if there is none that may be read.
+// Return the body of the embedding page, whose data-theme attribute is the theme; null if it cannot be accessed.
 function surrounding() {
   try {
     return window.parent === window ? null : window.parent.document.body;

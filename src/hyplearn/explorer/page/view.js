@@ -1,12 +1,14 @@
-// Where the disk is on the screen, and which point of it stands in the middle. Three kinds of coordinates:
-// data (the unit disk as it came), disk (as it is seen, after the translation), screen (CSS pixels, y downwards).
+// The view: position and size of the disk on the screen, and the point at its centre. There are three coordinate
+// systems: data (the unit disk of the scene), disk (the unit disk after the translation) and screen (CSS pixels, y
+// downwards).
 import { centreThatShows, gap, mobiusAdd, seenFrom, within } from "./geometry.js";
 
-// Beyond this radius float64 itself has few points left; hyperbolic distance 30.
+// Maximum radius of the centre, at the hyperbolic distance 30. Beyond it, float64 can represent few points.
 const FARTHEST_CENTRE = Math.tanh(15);
-// A point cannot be dragged onto the rim, where it would be infinitely far.
+// Maximum radius to which a point can be dragged, because the rim is infinitely far away.
 const NEAREST_TO_RIM = 0.97;
 export const MOST_ZOOM = 64;
+// Space around the disk in pixels.
 const MARGIN = 14;
 
 export class View {
@@ -27,7 +29,7 @@ export class View {
     this.radius = Math.max(20, Math.min(width, height) / 2 - MARGIN);
   }
 
-  // The same view in a rectangle of another size.
+  // Return the same view for a rectangle of another size.
   resized(width, height) {
     const other = Object.assign(new View(), { centre: this.centre, zoom: this.zoom, shift: this.shift });
     other.resize(width, height);
@@ -68,7 +70,7 @@ export class View {
     return Math.hypot(...this.screenToDisk(at)) < 1;
   }
 
-  // Bring a point of the data to a place on the screen: the hyperbolic pan.
+  // Translate the disk so that a data point appears at a position on the screen.
   show(x, at) {
     this.moveTo(centreThatShows(x, within(this.screenToDisk(at), NEAREST_TO_RIM)));
   }
@@ -77,14 +79,14 @@ export class View {
     this.centre = within(x, FARTHEST_CENTRE);
   }
 
-  // Walk a hyperbolic distance to the right and upwards.
+  // Move the centre by hyperbolic distances to the right and upwards.
   walk(right, up) {
     const length = Math.hypot(right, up);
     const step = Math.tanh(length / 2) / length;
     this.moveTo(mobiusAdd(this.centre, [right * step, up * step]));
   }
 
-  // Zoom so that what is at that place of the screen stays there.
+  // Zoom by a factor, and keep the given position of the screen fixed.
   zoomAt(factor, at) {
     const v = this.screenToDisk(at);
     this.zoom = Math.min(MOST_ZOOM, Math.max(1, this.zoom * factor));
@@ -93,7 +95,7 @@ export class View {
     this.shift = held.map((value) => Math.min(reach, Math.max(-reach, value / this.radius)));
   }
 
-  // The gap of the centre, for many points at once.
+  // The gap of the centre.
   get gap() {
     return gap(...this.centre);
   }

@@ -1,5 +1,5 @@
-// The page in a notebook, as a widget of anywidget: a frame with the page, and messages between it and Python.
-// `html` is the page, `height` that of the frame, `selection` the selected rows as bytes of little-endian uint32.
+// Notebook widget for anywidget: a frame that shows the page, and messages between the page and Python. The model has
+// `html` (the page), `height` (of the frame) and `selection` (the selected rows as little-endian uint32).
 
 function rowsOf(view) {
   return new Uint32Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
@@ -21,7 +21,7 @@ function render({ model, el }) {
     model.set("selection", heard);
     model.save_changes();
   };
-  // Python's answer to what came from here is no news.
+  // Send the selection to the page, unless it came from the page.
   const tell = () => {
     const bytes = model.get("selection");
     if (bytes !== heard) frame.contentWindow.postMessage({ hyplearn: "selection", rows: rowsOf(bytes) }, "*");
