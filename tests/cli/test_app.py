@@ -170,7 +170,7 @@ def test_the_demo_prints_a_table_and_writes_picture_and_page(as_json, tmp_path):
 def test_an_output_that_is_a_file_is_reported_before_the_demo_starts(run, tmp_path, monkeypatch):
     monkeypatch.setattr("hyplearn.cli.builtin.load_mammals", lambda: pytest.fail("the demo began"))
     (tmp_path / "out").write_text("")
-    assert "out is not a folder.\nPass another --output" in run("demo", code=1).stderr
+    assert "out is not a folder.\nPass a folder as --output" in run("demo", code=1).stderr
 
 
 def test_the_demo_shows_the_scores_and_writes_a_picture_and_a_page(tmp_path, capsys):
@@ -189,7 +189,7 @@ def test_the_demo_shows_the_scores_and_writes_a_picture_and_a_page(tmp_path, cap
 
 
 def test_reproduce_outside_a_checkout_raises_a_clear_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match="inside a checkout"):
+    with pytest.raises(FileNotFoundError, match="inside the clone"):
         builtin.find_checkout([tmp_path])
 
 

@@ -143,8 +143,8 @@ def test_cells_are_mapped_from_their_principal_components(run, tmp_path):
 @pytest.mark.parametrize(
     ("text", "name", "method", "message"),
     [
-        ("animal,mother\na,\n", "t.csv", "tree", "no column 'parent'; it has animal, mother."),
-        ("animal,parent\na,\na,\n", "t.csv", "tree", "holds 'a' more than once."),
+        ("animal,mother\na,\n", "t.csv", "tree", "no column 'parent'; its columns are animal, mother."),
+        ("animal,parent\na,\na,\n", "t.csv", "tree", "contains 'a' more than once."),
         ("animal,parent,length\na,,\nb,a,long\n", "t.csv", "tree", "contains 'long' where a number is expected."),
         ("animal,parent\na,b\nb,a\n", "t.csv", "tree", "root"),
         ("x", "t.txt", "tree", "Cannot read a tree from t.txt; supported suffixes are .nwk"),

@@ -85,10 +85,10 @@ def test_arrays_and_parquet_are_read(as_json, tmp_path, form):
     ("options", "message"),
     [
         (("--model", "forest"), "'forest' is not one of softmax, softmax-cv, svc"),
-        (("--model", "perceptron", "--c", 1), "perceptron does not take a cost C"),
-        (("--model", "neighbors", "--reference", "mean"), "neighbors does not take a reference point"),
-        (("--reference", "nowhere"), "'nowhere' is neither one of"),
-        (("--c", "cheap"), "'cheap' is neither auto nor a number"),
+        (("--model", "perceptron", "--c", 1), "perceptron has no cost C. Omit this option."),
+        (("--model", "neighbors", "--reference", "mean"), "neighbors has no reference point. Omit this option."),
+        (("--reference", "nowhere"), "'nowhere' must be one of"),
+        (("--c", "cheap"), "'cheap' must be auto or a number"),
         (("--folds", "many"), "--folds"),
     ],
 )
@@ -227,7 +227,7 @@ def test_data_read_in_blocks_give_the_same_model_as_in_memory(as_json, run, tmp_
 
 def test_a_stream_of_predictions_needs_a_file(run, model_file, points, tmp_path):
     np.save(tmp_path / "x.npy", ball(60)[0])
-    assert "pass --output" in run("predict", model_file, "x.npy", "--stream", code=2).stderr
+    assert "Pass --output" in run("predict", model_file, "x.npy", "--stream", code=2).stderr
     assert "one of .npy, .parquet" in run("predict", model_file, "x.npy", "--stream", "-o", "p.csv", code=2).stderr
 
 

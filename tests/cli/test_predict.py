@@ -84,7 +84,7 @@ def test_outputs_of_unknown_kind_are_errors_of_usage(run, points, model_file, co
 
 def test_a_transformer_is_rejected(run, points):
     hyplearn.save(hyplearn.ExpMap().fit(X), "map.hyp")
-    assert "holds a ExpMap, which is not a classifier" in run("predict", "map.hyp", points, code=1).stderr
+    assert "contains a ExpMap, not a classifier" in run("predict", "map.hyp", points, code=1).stderr
 
 
 def test_evaluation_scores_the_saved_model(as_json, points, model_file, model):
@@ -224,5 +224,5 @@ def test_a_network_can_predict_but_cannot_be_drawn(run, as_json, tmp_path):
     run("evaluate", "net.hyp", "features.npz", "--folds", 0)
     for command in (["evaluate", "--folds", "2"], ["plot", "-o", "a.png"], ["explore", "-o", "a.html"]):
         message = run(command[0], "net.hyp", "features.npz", *command[1:], code=1).stderr
-        assert "net.hyp holds a BallNet, which takes features; this command needs a classifier" in message
+        assert "net.hyp contains a BallNet, which takes features; this command needs a classifier" in message
     assert "takes images of shape (1, 8, 9)" in run("predict", "images.hyp", "features.npz", code=1).stderr

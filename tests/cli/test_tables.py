@@ -117,7 +117,7 @@ def test_a_model_without_names_uses_all_numeric_columns_or_raises(run, model_fil
     assert [row["label"] for row in read("out.csv")] == model.predict(X).tolist()
     table().to_csv(tmp_path / "three.csv", index=False)
     message = run("predict", model_file, "three.csv", code=1).stderr
-    assert "three.csv has points with 3 coordinates; the model was fitted on 2.\nPass --points" in message
+    assert "three.csv has points with 3 coordinates; the model was fitted on 2 coordinates.\nPass --points" in message
     run("predict", model_file, "three.csv", "--points", "u,v", "-o", "named.csv")
     assert [row["label"] for row in read("named.csv")] == model.predict(X).tolist()
 
@@ -153,7 +153,7 @@ def test_a_named_label_column_is_not_a_coordinate(run, model_file, model, tmp_pa
 def test_labels_of_arrays_are_not_needed_to_predict(run, model_file, tmp_path):
     np.savez(tmp_path / "odd.npz", X=X, y=np.zeros((60, 3)))
     run("predict", model_file, "odd.npz")
-    assert "must hold 60 labels" in run("evaluate", model_file, "odd.npz", code=1).stderr
+    assert "must hold 60 numbers or strings" in run("evaluate", model_file, "odd.npz", code=1).stderr
 
 
 def scene(name):
@@ -209,11 +209,11 @@ def test_an_embedded_tree_has_all_its_edges_though_inner_nodes_have_no_names(run
 def test_edges_without_names_or_points_say_what_is_missing(run, points, model_file, known, wide):
     Path("edges.csv").write_text("source,target\nrose,tulip\n")
     assert (
-        "Pass --names with a column."
+        "Pass --names with a column of names."
         in run("explore", model_file, points, "--edges", "edges.csv", "-o", "a.html", code=1).stderr
     )
     told = run("explore", known, wide, "--edges", "edges.csv", "-o", "a.html", code=1).stderr
-    assert "No edge of edges.csv joins two of the points." in told
+    assert "No edge of edges.csv connects two of the points." in told
     Path("edges.csv").write_text("source,target\nwood,stone\n")
     told = run("explore", known, wide, "--names", "site", "--edges", "edges.csv", "-o", "a.html", code=1).stderr
     assert "names of nodes belong to more than one point" in told

@@ -91,7 +91,7 @@ def test_the_root_can_be_a_row_or_a_label_and_defaults_to_iroot_or_the_centre(li
     assert root() == lineage.obs_names[7]
     assert root(root="b3") == "b3"
     del lineage.uns["iroot"]
-    with pytest.raises(ValueError, match=r"No cell has the label 'z' in obs\['kind'\]; it holds 'a', 'b'"):
+    with pytest.raises(ValueError, match=r"No cell has the label 'z' in obs\['kind'\]; it contains 'a', 'b'"):
         root(root=("kind", "z"))
     with pytest.raises((ValueError, KeyError), match="'nobody'"):
         root(root="nobody")

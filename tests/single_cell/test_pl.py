@@ -100,7 +100,7 @@ def _lines(ax):
 def test_boundaries_need_a_classification(cells, ax):
     with pytest.raises(KeyError, match="no classification 'kind'"):
         hs.pl.disk(cells, "kind", boundaries=True, ax=ax)
-    with pytest.raises(ValueError, match="needs the key of a classification as color="):
+    with pytest.raises(ValueError, match="requires the key of a classification as color="):
         hs.pl.disk(cells, boundaries=True, ax=ax)
 
 
@@ -108,7 +108,7 @@ def test_bad_input_raises_a_clear_error(cells, ax):
     with pytest.raises(KeyError, match="'type' is neither a column of obs nor a gene"):
         hs.pl.disk(cells, "type", ax=ax)
     cells.obsm["X_deep"] = np.zeros((60, 5))
-    with pytest.raises(ValueError, match="shows two coordinates; 'deep' has 5"):
+    with pytest.raises(ValueError, match="needs points with two coordinates; 'deep' has 5"):
         hs.pl.disk(cells, basis="deep", ax=ax)
     cells.obsm["X_out"] = np.ones((60, 2))
     with pytest.raises(ValueError, match="60 of 60 points lie outside"):
@@ -240,11 +240,11 @@ def test_panels_legends_and_titles_do_not_overlap_whatever_the_length_of_names(c
 
 
 def test_bad_palettes_and_axes_raise_clear_errors(cells, ax):
-    with pytest.raises(ValueError, match="palette lacks 2 categories, first 'birch'"):
+    with pytest.raises(ValueError, match="palette lacks 2 categories; the first is 'birch'"):
         hs.pl.disk(cells, "kind", palette={"ash": "red"}, ax=ax)
     with pytest.raises(ValueError, match="palette has 1 colours for 3 categories"):
         hs.pl.disk(cells, "kind", palette=["red"], ax=ax)
-    with pytest.raises(ValueError, match="ax= takes one panel, but color= names 2"):
+    with pytest.raises(ValueError, match="Only one panel can be drawn in ax; got 2 colourings"):
         hs.pl.disk(cells, ["kind", "depth"], ax=ax)
 
 

@@ -119,9 +119,9 @@ def twins(query):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (counts, "query's X holds counts, the atlas's X non-negative values that are not counts"),
-        (scaled, "query's X holds scaled values, some below 0, the atlas's X non-negative values"),
-        (long, "mean total per cell, over the atlas's genes, is .* in the query and .* in the atlas"),
+        (counts, "query's X contains counts, but the atlas's X contains non-negative values that are not counts"),
+        (scaled, "query's X contains scaled values, some below 0, but the atlas's X contains non-negative values"),
+        (long, "mean total per cell, over the genes of the atlas, is .* in the query and .* in the atlas"),
         (twins, "var_names are not unique"),
     ],
 )
@@ -138,7 +138,7 @@ def test_components_that_cannot_be_recomputed_raise_but_may_be_passed(atlas):
     other, query = cells(60, 0), cells(20, 1)
     other.obsm["X_pca"] = atlas.obsm["X_pca"]
     hs.tl.poincare_map(other, **QUICK)
-    with pytest.raises(ValueError, match="'X_pca' cannot be computed from its X"):
+    with pytest.raises(ValueError, match="features 'X_pca' of the atlas cannot be computed from its X"):
         hs.tl.place(other, query)
     query.obsm["X_pca"] = (query.X - atlas.X.mean(axis=0)) @ atlas.varm["PCs"]
     hs.tl.place(other, query, use_rep="X_pca")
@@ -146,7 +146,7 @@ def test_components_that_cannot_be_recomputed_raise_but_may_be_passed(atlas):
     with pytest.raises(KeyError, match="contains no map of the atlas"):
         hs.tl.place(cells(9, 2), query)
     query.obsm["X_two"] = np.zeros((20, 2))
-    with pytest.raises(ValueError, match="query has 2 features; the atlas's map was fitted on 3"):
+    with pytest.raises(ValueError, match="query has 2 features; the map of the atlas was fitted on 3"):
         hs.tl.place(other, query, use_rep="X_two")
 
 
@@ -165,8 +165,8 @@ def test_cells_far_from_the_atlas_cause_a_warning():
 @pytest.mark.parametrize(
     ("prepare", "said"),
     [
-        (lambda X: X, r"X holds counts up to \d+, from which 'X_pca' was computed.*\n.*normalize_total"),
-        (lambda X: X / X.sum(axis=1, keepdims=True) * 1e4, r"X holds values up to \d.*Is log1p missing\?\n.*log1p"),
+        (lambda X: X, r"X contains counts up to \d+, from which 'X_pca' was computed.*\n.*normalize_total"),
+        (lambda X: X / X.sum(axis=1, keepdims=True) * 1e4, r"X contains values up to \d.*Is log1p missing\?\n.*log1p"),
     ],
 )
 def test_components_of_unnormalised_data_cause_a_warning(prepare, said):
@@ -186,7 +186,7 @@ def test_components_of_unnormalised_data_cause_a_warning(prepare, said):
 def test_counts_and_constant_genes_cause_a_warning():
     raw = cells(40, 0)
     raw.X = np.round(20 * raw.X)
-    with pytest.warns(UserWarning, match=r"X holds counts up to \d+.*\n.*normalize_total"):
+    with pytest.warns(UserWarning, match=r"X contains counts up to \d+.*\n.*normalize_total"):
         hs.tl.poincare_map(raw, use_rep="X", **QUICK)
     flat = cells(40, 0)
     flat.X[:, 2] = 1.0

@@ -222,8 +222,8 @@ def sparse_points(cells):
             "'X_poincare': 1 of 90 points lies outside the open ball .* row 44 with norm 1.27.*\nPass basis=",
         ),
         (lost, {}, "1 cells with NaN or infinite coordinates; the first is row 44"),
-        (one_class, {}, r"at least two classes; got \['ash'\] on 90 labelled cells of 90"),
-        (without_labels, {}, r"at least two classes; got \[\] on 0 labelled cells of 90"),
+        (one_class, {}, r"at least two classes; got \['ash'\] in 90 labelled cells of 90"),
+        (without_labels, {}, r"at least two classes; got \[\] in 0 labelled cells of 90"),
         (sparse_points, {}, r"obsm\['X_poincare'\] must hold one point with real coordinates per cell"),
         (None, {"model": "forest"}, "no classifier called 'forest'"),
     ],
@@ -245,7 +245,7 @@ def test_real_numbers_are_rejected_as_labels(cells):
 
 def test_a_query_of_another_ball_is_rejected(cells):
     query = anndata.AnnData(np.zeros((3, 1)), obsm={"X_poincare": np.zeros((3, 4))})
-    with pytest.raises(ValueError, match="points of 4 coordinates, the reference of 2"):
+    with pytest.raises(ValueError, match="points of the query have 4 coordinates, but the reference has 2"):
         hs.tl.transfer(cells, query, "kind")
 
 

@@ -1,10 +1,10 @@
-"""Command line interface: ``hyplearn fit``, ``predict``, ``evaluate``, ``plot``, ``explore``, ``inspect`` and more."""
+"""Command line interface with the commands ``hyplearn fit``, ``predict``, ``evaluate``, ``plot`` and more."""
 
 import sys
 
 
 def main() -> None:
-    """Run the command line interface (entry point of ``hyplearn``)."""
+    """Run the command line interface; this is the entry point of ``hyplearn``."""
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401
@@ -15,5 +15,5 @@ def main() -> None:
         from hyplearn.cli.app import app
 
         app(prog_name="hyplearn")
-    except KeyboardInterrupt:  # raised during the imports, where typer does not catch it
+    except KeyboardInterrupt:  # typer does not catch an interrupt during the imports
         raise SystemExit(130) from None  # 128 + SIGINT, the usual exit code in shells

@@ -1,7 +1,7 @@
-"""Command line application: registers the commands, adds --json and --debug, and reports errors.
+"""Command line application, which registers the commands, adds --json and --debug, and reports errors.
 
-A command is a function that takes its options and returns an :class:`Outcome`; it prints nothing. Exit codes: 0 for
-success, 1 for invalid data, files or model options, 2 for an invalid command line.
+A command is a function that takes its options and returns an :class:`Outcome`; it does not print anything. The exit
+code is 0 for success, 1 for invalid data, files or model options, and 2 for an invalid command line.
 """
 
 import re
@@ -22,7 +22,7 @@ from hyplearn import __version__
 if TYPE_CHECKING:
     from hyplearn.cli.output import Outcome
 
-# Module, function and one-line help of every command. A module is imported only when one of its commands runs, so that
+# Module, function and one-line help of each command. Modules are imported only when one of their commands runs, so that
 # ``hyplearn --help`` takes less than a second.
 COMMANDS = {
     "embed": (
@@ -86,7 +86,7 @@ DATASETS = {
     ),
 }
 
-# Examples for the help texts. The help of a command shows the lines that start with its name.
+# Examples in the help of the commands. The help of a command shows the lines that start with its name.
 EXAMPLES = """
 hyplearn embed species.nwk --method tree -o species.csv
 hyplearn embed taxonomy.csv --method tree --label order -o taxonomy.npz
@@ -126,12 +126,13 @@ COMMON: dict[str, Any] = {
     "as_json": Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")],
     "debug": Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")],
 }
+# Errors that are caused by the user's input. They are reported without a traceback.
 EXPECTED = (ValueError, KeyError, OSError, ImportError)
-# Maps names of function arguments, as they appear in messages, to command line options.
+# Command line options that correspond to names of function arguments in messages.
 FLAGS = {"basis": "points", "key_added": "key"} | {
     name: name for name in ("label", "points", "outside", "curvature", "reference", "coverage", "hierarchy")
 }
-# Patterns of advice for Python users, and the equivalent advice for the command line.
+# Pairs of a regular expression for advice to Python users and the equivalent advice for the command line.
 IN_SHELL = (
     (r"hyplearn\.embedding\.from_hyperboloid\([^)]*\)", "hyplearn embed DATA --method hyperboloid -o POINTS"),
     (r"open_points\(\.\.\., points=\)", "--points"),
@@ -139,7 +140,7 @@ IN_SHELL = (
     (r"lower C\b", "lower --c"),
     (r"pass the absolute curvature c of your embedding", "pass the --curvature of your embedding"),
 )
-# Class of click's usage errors. The module that defines it depends on the version of typer.
+# Class of the usage errors of click. It is defined in different modules, depending on the version of typer.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 
 
@@ -147,7 +148,7 @@ class Command(TyperCommand):
     """Command that also reports usage errors as JSON if --json is passed."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return all options; in the help, flags are listed without a value."""
+        """Return all options; flags have no metavar, so that the help lists them without a value."""
         return _without_type_of_flags(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -187,7 +188,7 @@ class Lazy(TyperGroup):
     group: ClassVar[str] = ""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return all options; in the help, flags are listed without a value."""
+        """Return all options; flags have no metavar, so that the help lists them without a value."""
         return _without_type_of_flags(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -223,8 +224,8 @@ def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                # This warning is expected: columns are selected by name when a file is read, and estimators receive
-                # arrays without column names.
+                # Ignore this warning, which is expected: columns are selected by name when a file is read, and
+                # estimators receive arrays without column names.
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
                 outcome = function(**options)
             show(outcome, _messages(caught), as_json)
@@ -247,7 +248,7 @@ def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
 
 
 def explained(error: Exception) -> str:
-    """Return the message of an error for command line users; for unexpected errors, the message mentions --debug."""
+    """Return the message of an error for users of the command line; unexpected errors mention --debug."""
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if not isinstance(error, EXPECTED):
         return f"{type(error).__name__}: {text}\nThis error is unexpected. Run again with --debug for the traceback."
@@ -262,13 +263,13 @@ def as_options(text: str) -> str:
 
 
 def _as_flag(found: re.Match[str]) -> str:
-    """Replace a matched argument such as ``label=`` with the option ``--label``; keep unknown arguments unchanged."""
+    """Replace a matched argument such as ``label=`` with the option ``--label``; leave unknown arguments unchanged."""
     name, value = found.groups()
     return f"--{FLAGS[name]} {value}".rstrip() if name in FLAGS else found[0]
 
 
 def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
-    """Return the distinct warning messages, without warnings for developers such as deprecations in libraries."""
+    """Return the distinct warning messages, except warnings for developers, such as deprecations in libraries."""
     kept = [w for w in caught if not issubclass(w.category, (DeprecationWarning, FutureWarning, ImportWarning))]
     messages = dict.fromkeys(as_options(str(warning.message)) for warning in kept)
     alike: dict[str, list[str]] = {}
@@ -308,7 +309,7 @@ def _options(
 
 
 def _name(app: typer.Typer, table: dict[str, tuple[str, str, str]]) -> None:
-    """Register the commands with their one-line help."""
+    """Register the commands in a table with their one-line help."""
     for name, (_, _, line) in table.items():
         app.command(name, help=line)(lambda: None)
 

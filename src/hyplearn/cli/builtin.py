@@ -1,4 +1,4 @@
-"""``hyplearn datasets``, ``demo`` and ``reproduce``: commands that need no user data."""
+"""Commands that need no user data: ``hyplearn datasets``, ``demo`` and ``reproduce``."""
 
 import subprocess
 import sys
@@ -20,12 +20,12 @@ from hyplearn.explorer import explore
 from hyplearn.files import write_whole
 from hyplearn.progress import report_steps
 
-# Experiments that ``reproduce`` runs. Keep this list in sync with the Makefile.
+# Names of the experiments that ``reproduce`` runs. Keep this list in sync with the Makefile.
 EXPERIMENTS = ("table1", "table2", "handicapped", "figures", "reference_points", "comparison", "synthetic", "claims")
 
 
 class Dataset(NamedTuple):
-    """Description of a data set, with a function that loads it and a function that converts it to file contents."""
+    """Description of a data set, with functions that load it and that convert it to the bytes of a file."""
 
     load: Callable[[], Any]
     about: str
@@ -43,7 +43,7 @@ def _points_csv(bunch: Any) -> bytes:
 
 
 def _tree_csv(bunch: Any) -> bytes:
-    """Return CSV text with one line per node: name (numbered if not unique), name of the parent, and order."""
+    """Return a table in CSV with the name (made unique with a number), the parent and the order of each node."""
     seen: Counter[str] = Counter()
     names = []
     for name in bunch.names.tolist():
@@ -111,13 +111,13 @@ def demo(
 ) -> Outcome:
     """Compare classifiers on the mammals of WordNet; write a figure and an interactive page."""
     if output.exists() and not output.is_dir():
-        raise ValueError(f"{output} is not a folder.\nPass another --output.")
+        raise ValueError(f"{output} is not a folder.\nPass a folder as --output.")
     ours = {"PoincareLogisticRegression": PoincareLogisticRegression(), "PoincareSVC": PoincareSVC()}
     return demonstrate(ours | baselines(), output, folds)
 
 
 def demonstrate(models: dict[str, Any], output: Path, folds: int) -> Outcome:
-    """Cross-validate classifiers on the mammals data, and write a figure and an HTML page of the default model."""
+    """Cross-validate classifiers on the mammals, and write a figure and an HTML page of the default classifier."""
     mammals = load_mammals()
     X, y, parents = mammals.data, mammals.target, mammals.parents
     scores = compare(models, X, y, folds, seed=0)
@@ -158,12 +158,12 @@ def reproduce() -> Outcome:
 
 
 def find_checkout(places: Iterable[Path]) -> Path:
-    """Return the folder that contains the experiments, searching the given folders and their parents in order."""
+    """Return the first folder that contains the experiments, among the given folders and their parents."""
     for place in places:
         for folder in (place, *place.parents):
             if (folder / "experiments" / "__main__.py").is_file() and (folder / "src" / "hyplearn").is_dir():
                 return folder
     raise FileNotFoundError(
-        "The experiments are not part of the installed package, and the working directory is not in a checkout.\n"
-        "Run this command inside a checkout of the repository."
+        "The experiments are not part of the installed package, and the working directory is not in the repository.\n"
+        "Clone the repository, and run this command inside the clone."
     )

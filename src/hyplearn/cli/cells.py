@@ -1,4 +1,4 @@
-"""``hyplearn classify`` and ``transfer``: predict cell types in AnnData files and write the results into them."""
+"""Commands that predict cell types and add them to AnnData files: ``hyplearn classify`` and ``transfer``."""
 
 import secrets
 import shutil
@@ -108,7 +108,7 @@ def read(path: Path) -> Any:
 
 
 def write(cells: Any, path: Path) -> None:
-    """Write cells atomically: if an error occurs, the old file or store is kept."""
+    """Write cells to a file or store; if an error occurs, the old file or store is kept."""
     target = path.resolve()
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     with warnings.catch_warnings():
@@ -122,7 +122,7 @@ def write(cells: Any, path: Path) -> None:
         except BaseException:
             shutil.rmtree(beside, ignore_errors=True)
             raise
-    # No operating system replaces a non-empty folder in one step, so the old folder is renamed first.
+    # Rename the old folder first, because no operating system can replace a non-empty folder in one step.
     old = beside.with_name(f"{beside.name}.old")
     if target.exists():
         target.rename(old)

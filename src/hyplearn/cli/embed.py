@@ -1,4 +1,4 @@
-"""``hyplearn embed``: embed a tree, distances or features in the ball, to get points for the other commands."""
+"""Command ``hyplearn embed``, which computes points in the ball from a tree, from distances or from features."""
 
 from pathlib import Path
 from time import perf_counter
@@ -20,13 +20,13 @@ from hyplearn.files import write_whole
 from hyplearn.types import Array
 
 METHODS = ("tree", "mds", "map", "hyperboloid", "klein")
-# Functions that convert points from other models of hyperbolic space, by name of the model. In the hyperboloid model,
-# the first coordinate is the time coordinate.
+# Functions that convert points from other models of hyperbolic space, by the name of the model. In the hyperboloid
+# model, the first coordinate is the time coordinate.
 READERS = {"hyperboloid": from_hyperboloid, "klein": from_klein}
 
 
 class Embedded(NamedTuple):
-    """Embedded points, their names and labels if known, and measures of the quality of the embedding."""
+    """Embedded points, their names and labels (None if unknown), and measures of the quality of the embedding."""
 
     X: Array
     names: Array | None
@@ -127,7 +127,7 @@ def _embed_cells(data: Path, output: Path, points: str | None, root: str | None,
 def _write(output: Path, found: Embedded, label: str | None) -> str:
     """Write the points, and return the name of the label column."""
     coordinates = [f"x{j}" for j in range(found.X.shape[1])]
-    # The label column keeps its name, unless the column of names or a coordinate has the same name.
+    # The label column keeps its name unless this is also the name of another column.
     label_column = "label" if label is None or label in ("name", *coordinates) else label
     if output.suffix.lower() == ".csv":
         columns = {"name": found.names, label_column: found.labels, **dict(zip(coordinates, found.X.T, strict=True))}
@@ -147,7 +147,7 @@ def _embed_tree(path: Path, label: str | None, model: TreeEmbedding) -> Embedded
 
 
 def _embed_distances(path: Path, model: HyperbolicMDS) -> Embedded:
-    """Embed distances as points in the unit ball."""
+    """Embed the points of a distance matrix or a graph in the unit ball."""
     names, distances = _read_distances(path)
     model.fit(distances)
     quality = {"stress": model.stress_, "scale": float(np.sqrt(-model.curvature_))}
@@ -155,7 +155,7 @@ def _embed_distances(path: Path, model: HyperbolicMDS) -> Embedded:
 
 
 def _embed_features(path: Path, label: str | None, points: str | None, root: Any, model: PoincareMap) -> Embedded:
-    """Embed a table of features; in AnnData files, the default features are the principal components."""
+    """Embed the rows of a table of features; the default features in AnnData files are principal components."""
     data = read_points(path, points or ("X_pca" if path.suffix.lower() == ".h5ad" else None), label)
     if root is not None and root.isdigit() and (data.names is None or root not in data.names):
         root = int(root)
@@ -164,7 +164,7 @@ def _embed_features(path: Path, label: str | None, points: str | None, root: Any
 
 
 def _read_distances(path: Path) -> tuple[Array | None, Any]:
-    """Read the names of the points, if any, and a square distance matrix or a sparse matrix of edge lengths."""
+    """Read the names of the points (None if there are none), and a distance matrix or a sparse matrix of edges."""
     if path.suffix.lower() not in TEXT:
         return None, load_points(path)[0]
     names, rows = text_table(path)
@@ -190,7 +190,7 @@ def _read_edges(path: Path, names: list[str], rows: list[list[str]], ends: tuple
         if pairs.setdefault((first, second), value) != value:
             raise ValueError(
                 f"{path} lists the edge from {row[one]!r} to {row[other]!r} twice, with different lengths.\n"
-                "Remove one of the two."
+                "Remove one of these lines."
             )
     index = np.array(list(pairs)).T
     half = sparse.coo_array((list(pairs.values()), index), shape=(len(nodes), len(nodes))).tocsr()

@@ -1,4 +1,4 @@
-"""``hyplearn evaluate``: scores of a model on labelled points, compared with Euclidean baselines."""
+"""Command ``hyplearn evaluate``, which scores a model on labelled points and compares it with baselines."""
 
 import warnings
 from collections.abc import Callable
@@ -24,9 +24,10 @@ from hyplearn.plotting.canvas import shorten
 from hyplearn.progress import report_steps
 from hyplearn.types import Array
 
-# Maximum number of confusions in the printed table; the output of --json contains all of them.
+# Maximum number of confusions in the printed table. The output of --json contains the whole confusion matrix.
 MOST_SHOWN = 10
-# Length to which class names are truncated in the table of confusions, so that a row fits into 80 columns.
+# Maximum length of class names in the table of confusions, so that each row fits into 80 columns. Longer names are
+# shortened.
 MOST_LETTERS = 22
 NOTE = (
     "The first row is the saved model; its scores are optimistic if it was fitted\n"
@@ -34,7 +35,9 @@ NOTE = (
     "held-out points: the second with the model's parameters, the Euclidean\n"
     "classifiers with C tuned in each training fold."
 )
+# Values of C among which the baselines choose.
 COSTS = (1.0, 100.0, 1e4)
+# Number of bins of the calibration error.
 BINS = 15
 _macro_f1 = partial(f1_score, average="macro", zero_division=0.0)
 COLUMNS = ("classifier", "accuracy", "macro-F1", "log-loss", "ECE", "time")
@@ -42,7 +45,7 @@ ECE = "ECE: expected calibration error."
 
 
 class Score(NamedTuple):
-    """Scores of one classifier; scores based on probabilities are None if it predicts no probabilities."""
+    """Scores of one classifier; scores that require probabilities are None if the classifier has none."""
 
     name: str
     accuracy: float
@@ -58,7 +61,7 @@ class Score(NamedTuple):
         return f"{100 * self.accuracy:.1f}{spread} %"
 
     def row(self) -> list[str]:
-        """Return one table row, with the columns :data:`COLUMNS`."""
+        """Return the scores as a table row with the columns :data:`COLUMNS`."""
         loss = "" if self.log_loss is None else f"{self.log_loss:.3f}"
         error = "" if self.calibration_error is None else f"{self.calibration_error:.1%}"
         return [self.name, self.accuracy_text(), f"{self.macro_f1:.3f}", loss, error, f"{self.seconds:.1f} s"]
@@ -122,7 +125,7 @@ def _report_table(report: dict[str, Any]) -> Any:
 
 
 def _confusion_table(labels: Array, matrix: Array) -> Any:
-    """Return a table of the most frequent confusions (pairs of a true and a predicted class)."""
+    """Return a table of the most frequent pairs of a true class and a wrongly predicted class."""
     wrong = matrix * (1 - np.eye(len(labels), dtype=int))
     if not wrong.any():
         return "All points are predicted correctly.\n"
@@ -137,7 +140,7 @@ def _confusion_table(labels: Array, matrix: Array) -> Any:
 
 
 def scores_table(title: str, scores: list[Score], *, first: int | None) -> Any:
-    """Return a table of scores in which the best row, among the rows from index ``first`` on, is bold."""
+    """Return a table of scores; the row with the highest accuracy, ignoring rows before ``first``, is bold."""
     best = None if first is None else first + int(np.argmax([score.accuracy for score in scores[first:]]))
     return table(title, COLUMNS, [score.row() for score in scores], best=best)
 
@@ -153,12 +156,12 @@ def baselines() -> dict[str, Any]:
 
 
 def make_folds(y: Array, folds: int, seed: int) -> StratifiedKFold:
-    """Return stratified folds; raise if even the largest class has fewer rows than there are folds."""
+    """Return stratified folds; raise if all classes have fewer rows than there are folds."""
     most = int(np.max(np.unique(y, return_counts=True)[1]))
     if folds < 2 or folds > most:
         raise ValueError(
             f"Cannot make {folds} folds: the largest class has {most} rows.\n"
-            f"Pass --folds from 2 to {most}, or add data."
+            f"Pass --folds with a number from 2 to {most}, or add data."
         )
     return StratifiedKFold(folds, shuffle=True, random_state=seed)
 
@@ -180,7 +183,7 @@ def cross_validate(
     for k, (train, test) in enumerate(split.split(X, y)):
         report(f"{name}: fold {k + 1} of {split.get_n_splits()}")
         with warnings.catch_warnings(), timed_compilation() as seconds:
-            # The fit to all rows already warns about points outside the ball, with their row numbers in the file.
+            # Ignore warnings about points outside the ball: the fit to all rows gives them with correct row numbers.
             warnings.simplefilter("ignore", DataConversionWarning)
             fitted = clone(model).fit(X[train], y[train])
             predicted[test], own = fitted.predict(X[test]), probabilities(fitted, X[test])
@@ -194,7 +197,7 @@ def cross_validate(
 
 
 def _score_fitted(name: str, model: Any, X: Array, y: Array) -> Score:
-    """Return the scores of a fitted classifier; probability scores ignore rows with unknown labels."""
+    """Return the scores of a fitted classifier; log-loss and calibration error ignore rows with unknown labels."""
     start, predicted = perf_counter(), model.predict(X)
     proba, known = probabilities(model, X), np.isin(y, model.classes_)
     seconds = perf_counter() - start
@@ -204,7 +207,7 @@ def _score_fitted(name: str, model: Any, X: Array, y: Array) -> Score:
 
 
 def probabilities(model: Any, X: Array) -> Array | None:
-    """Return the class probabilities; None if the model does not predict them, for example after ``partial_fit``."""
+    """Return the class probabilities, or None if the model has none, for example after ``partial_fit``."""
     try:
         return np.asarray(model.predict_proba(X))
     except AttributeError:
@@ -216,8 +219,8 @@ def _score(
 ) -> Score:
     loss = error = None
     if proba is not None:
-        # A class that is missing from a training fold has probability 0, and its loss would be infinite. Use 0.5 / n
-        # instead.
+        # If a class is missing from a training fold, its probability is 0 and its loss would be infinite. Therefore
+        # use the probability 0.5 / n instead of 0.
         raised = np.where(proba > 0, proba, 0.5 / len(y))
         loss = float(log_loss(y, raised / raised.sum(axis=1, keepdims=True), labels=classes))
         error = calibration_error(proba.max(axis=1), predicted == y)

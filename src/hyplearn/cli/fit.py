@@ -1,4 +1,4 @@
-"""``hyplearn fit``: fit a classifier to labelled points, and report its cross-validated accuracy and certificate."""
+"""Command ``hyplearn fit``, which fits a classifier and reports its cross-validated accuracy and certificate."""
 
 import sys
 from contextlib import redirect_stdout
@@ -25,7 +25,7 @@ CERTIFICATE = ("status_", "dual_gap_", "converged_", "n_updates_", "mistake_boun
 
 
 class Fitted(NamedTuple):
-    """Fitted model, its cross-validation scores (if any), the fit time in seconds, and a summary of the data."""
+    """Fitted model, its cross-validation scores (or None), the fit time in seconds, and a summary of the data."""
 
     model: Any
     score: Score | None
@@ -42,7 +42,8 @@ def fit(
     points: POINTS = None,
     model: Annotated[str, typer.Option("--model", help=f"One of {', '.join(CLASSIFIERS)}.")] = "softmax",
     reference: Annotated[
-        str | None, typer.Option("--reference", help="Reference point: a strategy, coordinates like 0.1,-0.2, or none.")
+        str | None,
+        typer.Option("--reference", help="Reference point: a strategy, coordinates such as 0.1,-0.2, or none."),
     ] = None,
     c: Annotated[
         str | None, typer.Option("--c", help="Cost C of svc and softmax: auto, a number, or inf for a hard margin.")
@@ -82,17 +83,17 @@ def fit(
 
 
 def _classifier(name: str, reference: str | None, c: str | None, **parameters: Any) -> Any:
-    """Return the classifier with the given options; raise a usage error if it does not support one of them."""
+    """Create a classifier with the given options; raise a usage error if it does not support one of them."""
     if name not in CLASSIFIERS:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(CLASSIFIERS)}.", param_hint="--model")
     known = CLASSIFIERS[name]().get_params()
     if reference is not None:
         if "reference" not in known:
-            raise typer.BadParameter(f"{name} does not take a reference point.", param_hint="--reference")
+            raise typer.BadParameter(f"{name} has no reference point. Omit this option.", param_hint="--reference")
         parameters["reference"] = _reference(reference)
     if c is not None:
         if "C" not in known:
-            raise typer.BadParameter(f"{name} does not take a cost C.", param_hint="--c")
+            raise typer.BadParameter(f"{name} has no cost C. Omit this option.", param_hint="--c")
         parameters["C"] = _cost(c)
     return classifier_named(name, **parameters)
 
@@ -102,7 +103,7 @@ def _cost(text: str) -> float | str:
     try:
         return text if text == "auto" else float(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is neither auto nor a number.", param_hint="--c") from None
+        raise typer.BadParameter(f"{text!r} must be auto or a number.", param_hint="--c") from None
 
 
 def _reference(text: str) -> Any:
@@ -114,7 +115,7 @@ def _reference(text: str) -> Any:
     except ValueError:
         known = ", ".join(sorted(STRATEGIES))
         raise typer.BadParameter(
-            f"{text!r} is neither one of {known}, none nor coordinates like 0.1,-0.2.", param_hint="--reference"
+            f"{text!r} must be one of {known}, none, or coordinates such as 0.1,-0.2.", param_hint="--reference"
         ) from None
 
 
@@ -122,7 +123,7 @@ def _fit_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
     assert data.y is not None
     split, score = make_folds(data.y, folds, seed) if folds else None, None
     with report_steps(folds + 1) as report:
-        report("fit to all rows")  # done before cross-validation, so that errors contain row numbers of the file
+        report("fit to all rows")  # fit to all rows first, so that errors contain row numbers of the file
         start = perf_counter()
         try:
             with timed_compilation() as compiling:
@@ -142,7 +143,7 @@ def _fit_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
 
 
 def _fit_in_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
-    """Fit the model in passes over a file, and show progress if stderr is a terminal."""
+    """Fit a model to a file that is read in blocks; show the progress if stderr is a terminal."""
     model.set_params(verbose=int(sys.stderr.isatty()))
     if "shuffle" in model.get_params():
         model.set_params(shuffle=False)
@@ -169,7 +170,7 @@ def _summary(found: Fitted, folds: int, output: Path) -> dict[str, str]:
 
 
 def _certificate_text(model: Any) -> str:
-    """Return one line that describes the worst certificate of all problems."""
+    """Describe the certificate in one line; for several problems, it gives the largest gap."""
     if hasattr(model, "dual_gap_"):
         statuses = ", ".join(sorted(set(model.status_)))
         return f"{statuses}: proven to be within {np.max(model.dual_gap_):.0e} of the optimum"

@@ -1,4 +1,4 @@
-"""Input of commands: read points from any file that :func:`hyplearn.open_points` supports, and load classifiers."""
+"""Read points from any file that :func:`hyplearn.open_points` supports, and load classifiers, for all commands."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,7 +33,7 @@ POINTS = Annotated[
     typer.Option("--points", help="Array (npz, h5), comma-separated columns (csv, parquet) or obsm key (h5ad)."),
 ]
 MODEL = Annotated[Path, typer.Argument(help="A model file (.hyp) written by `hyplearn fit`.")]
-# Suffixes of data files, used to recognise a data file that is passed in place of a model.
+# Suffixes of data files, by which a data file that was passed instead of a model file is recognised.
 OTHER_FILES = (".npz", ".npy", ".csv", ".tsv", ".parquet", ".h5", ".zarr", ".h5ad")
 STREAM = Annotated[bool, typer.Option("--stream", help="Read the data in blocks, for files larger than memory.")]
 
@@ -41,8 +41,8 @@ STREAM = Annotated[bool, typer.Option("--stream", help="Read the data in blocks,
 class Data(NamedTuple):
     """Points read from a file, with their labels and names if the file contains any.
 
-    ``left_out`` is the number of rows without a label, which are left out; ``columns`` are the columns of a table by
-    role; ``extras`` are the values of further columns that were asked for.
+    ``columns`` contains the roles of the columns of a table, ``extras`` the values of further requested columns, and
+    ``left_out`` the number of rows that were left out because they have no label.
     """
 
     path: Path
@@ -62,7 +62,7 @@ class Data(NamedTuple):
         return f"{self.path.name}: {counted(n, 'point')}, {counted(d, 'coordinate')}{classes}{left}"
 
     def notes(self) -> list[str]:
-        """Return a note on the unused columns of a table, if there are any."""
+        """Return a list with a note about the unused columns of a table; the list is empty if there are none."""
         unused = [] if self.columns is None else [name for name in self.columns.unused if name not in self.extras]
         if self.columns is None or not unused:
             return []
@@ -95,7 +95,7 @@ def open_data(
 
 
 def _label_column(path: Path, source: TablePoints, model: Any) -> str | None:
-    """Return the column with a conventional label name, or else the column that contains classes of the model."""
+    """Return the column with a conventional name for labels, or else the column that contains classes of the model."""
     free, classes = source.columns.unused, {str(label) for label in model.classes_.tolist()}
     found = [name for name in free if name in LABEL_COLUMNS]
     found = found or [name for name in free if classes.intersection(source.strings(name, HEAD_ROWS))]
@@ -111,7 +111,7 @@ def read_points(
     labelled: bool = True,
     extras: Sequence[str] = (),
 ) -> Data:
-    """Read all points of a file, with labels if every point has one, and with the columns ``extras``."""
+    """Read all points of a file, with the columns ``extras``; labels are included if every point has one."""
     data, known = _read(path, open_data(path, points, label, model, labelled=labelled), model, extras)
     return data if known.all() else data._replace(y=None)
 
@@ -131,13 +131,13 @@ def read_labelled(
 
 
 def _read(path: Path, source: PointSource, model: Any, extras: Sequence[str]) -> tuple[Data, Array]:
-    """Return the data and a mask of the labelled rows; raise if the model was fitted in another dimension."""
+    """Return the data and a mask of the labelled rows; raise if the model was fitted on other dimensions."""
     block, known = gather_known(source)
     d = block.X.shape[1]
     expected = getattr(model, "n_features_in_", d)
     if d != expected:
         raise ValueError(
-            f"{path} has points with {d} coordinates; the model was fitted on {expected}.\n"
+            f"{path} has points with {d} coordinates; the model was fitted on {expected} coordinates.\n"
             "Pass --points with the coordinates, or --label if the labels are a column of numbers."
         )
     columns = source.columns if isinstance(source, TablePoints) else None
@@ -146,21 +146,21 @@ def _read(path: Path, source: PointSource, model: Any, extras: Sequence[str]) ->
 
 
 def load_classifier(path: Path, *, in_ball: bool) -> Any:
-    """Load a fitted classifier; with ``in_ball``, raise an error if it takes features instead of points of the ball."""
+    """Load a fitted classifier; if ``in_ball``, raise an error unless it classifies points of the ball."""
     if path.suffix.lower() in OTHER_FILES:
         raise ValueError(f"{path} is not a model file (.hyp).\nPass the model first, then the points.")
     model = load(path)
     if not hasattr(model, "predict"):
-        raise ValueError(f"{path} holds a {type(model).__name__}, which is not a classifier.\nPass a classifier.")
+        raise ValueError(f"{path} contains a {type(model).__name__}, not a classifier.\nPass the file of a classifier.")
     check_is_fitted(model)
     if len(shape := getattr(model, "input_shape_", ())) > 1:
         raise ValueError(
-            f"{path} holds a network that takes images of shape {shape}; the command line supports only rows.\n"
+            f"{path} contains a network that takes images of shape {shape}; the command line supports only rows.\n"
             "Use it in Python: hyplearn.load(path).predict(images)."
         )
     if in_ball and isinstance(model, BallNet):
         raise ValueError(
-            f"{path} holds a BallNet, which takes features; this command needs a classifier of points in the ball.\n"
-            "Use hyplearn predict, or evaluate with --folds 0; or fit a classifier to its transformed points."
+            f"{path} contains a BallNet, which takes features; this command needs a classifier of points in the ball.\n"
+            "Use hyplearn predict, or evaluate with --folds 0, or fit a classifier to the transformed points."
         )
     return model

@@ -1,4 +1,4 @@
-"""Output of commands: JSON values for programs, tables for people."""
+"""Output of commands, as JSON or as text and tables."""
 
 import csv
 import io
@@ -28,16 +28,16 @@ from hyplearn.files import place_of
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 # First characters of strings that spreadsheets interpret as formulas.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-# Width in characters of output that does not go to a terminal.
+# Width of the output in characters if it is not printed to a terminal.
 PIPE_WIDTH = 120
-# Minimum width of the first column of a table, in which text may be wrapped, and width of the space between columns, in
-# characters.
+# Widths in characters: the minimum width of the first column of a table, whose text may be wrapped, and the space
+# between columns.
 NAME_WIDTH, COLUMN_GAP = 12, 3
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a command: values for ``--json``, strings or tables to print otherwise, and notes for the user."""
+    """Result of a command: values for ``--json``, strings and tables that are printed otherwise, and notes."""
 
     values: dict[str, Any]
     shown: Sequence[Any] = field(default_factory=list)
@@ -56,7 +56,7 @@ def cell_text(text: str) -> str:
 
 
 def check_output(output: Path, suffixes: Sequence[str]) -> None:
-    """Check, before any computation, that the suffix of the output file is supported and the file can be written."""
+    """Check, before any computation, that an output file has a supported suffix and can be written."""
     if output.suffix.lower() not in suffixes:
         raise typer.BadParameter(f"{output} must end in one of {', '.join(suffixes)}.", param_hint="--output")
     place_of(output)
@@ -91,7 +91,7 @@ def show_error(message: str, as_json: bool) -> None:
 
 @contextmanager
 def _written_or_dropped() -> Iterator[None]:
-    """Flush stdout after the block; if that fails, discard the output, so that Python does not flush again at exit."""
+    """Flush stdout after the block; if this fails, discard the output, so that Python does not flush again at exit."""
     try:
         yield
         sys.stdout.flush()
@@ -106,7 +106,7 @@ def write_json(values: dict[str, Any]) -> None:
 
 
 def unpadded(console: Console, block: Any) -> str:
-    """Return a string or table as text for a pipe, without wrapped lines and without padding to the screen width."""
+    """Format a string or table for a pipe, without wrapping lines and without padding them to the screen width."""
     if isinstance(block, str):
         return f"{block}\n"
     with console.capture() as captured:
@@ -159,7 +159,7 @@ def npz_bytes(arrays: Mapping[str, Any]) -> bytes:
 
 
 def facts(pairs: dict[str, str]) -> Table:
-    """Return a table of two columns, with one row for each name and its description."""
+    """Return a table with two columns, the names and their descriptions."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -169,7 +169,7 @@ def facts(pairs: dict[str, str]) -> Table:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, best: int | None = None) -> Group:
-    """Return a table with right-aligned numbers and the best row in bold; only its first column is wrapped."""
+    """Return a table in which numbers are right-aligned, the best row is bold, and only the first column is wrapped."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     columns, rows = [cell_text(name) for name in columns], [[cell_text(cell) for cell in row] for row in rows]
     for k, name in enumerate(columns):
@@ -186,7 +186,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
 
 @dataclass(frozen=True)
 class Uncut:
-    """Wrapper that lets a table be wider than the screen; without the wrapper, rich would truncate the cells."""
+    """Wrapper with which a table can be wider than the screen; otherwise, rich would truncate its cells."""
 
     table: Table
 

@@ -1,4 +1,4 @@
-"""``hyplearn predict``: write predicted labels and probabilities to a file or to stdout."""
+"""Command ``hyplearn predict``, which writes predicted labels and probabilities to a file or to stdout."""
 
 import io
 import sys
@@ -66,9 +66,9 @@ def predict(
 
 
 def _predict_blocks(model: Any, source: PointSource, output: Path | None) -> Outcome:
-    """Predict block by block, and show progress if stderr is a terminal."""
+    """Predict block by block, and show the progress if stderr is a terminal."""
     if output is None:
-        raise typer.BadParameter("--stream needs an output file; pass --output.", param_hint="--output")
+        raise typer.BadParameter("--stream requires an output file. Pass --output.", param_hint="--output")
     with redirect_stdout(sys.stderr):
         predict_to_file(model, source, output, verbose=sys.stderr.isatty())
     values = {"n_points": source.n_rows, "output": output}

@@ -12,8 +12,9 @@ from hyplearn.types import Array
 
 NEWICK = (".nwk", ".newick", ".tree", ".tre")
 TEXT = (".csv", ".tsv")
+# Names by which a column of edge lengths is recognised.
 LENGTHS = ("length", "weight", "distance")
-# Names of the two columns of a table of edges.
+# Pairs of names by which the two columns of a table of edges are recognised.
 ENDS = (("source", "target"), ("from", "to"))
 
 
@@ -36,7 +37,7 @@ def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | No
     length = length_column(names)
     if repeated := [name for name, times in Counter(row[node] for row in rows).items() if times > 1]:
         raise ValueError(
-            f"{path}: column {names[node]!r} holds {repeated[0]!r} more than once.\n"
+            f"{path}: column {names[node]!r} contains {repeated[0]!r} more than once.\n"
             "List each node once, with its parent."
         )
     parents = {row[node]: row[parent] or None for row in rows}
@@ -50,11 +51,11 @@ def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | No
 def edges_between(path: Path, names: Array | None) -> tuple[Array, int]:
     """Read the edges of a tree or of a table, and return them as pairs of row numbers of the named points.
 
-    Returns the pairs, and the number of edges that lead to other nodes.
+    Returns the pairs, and the number of edges to nodes without a point.
     """
     if names is None:
         raise ValueError(
-            "Edges are matched to points by name, but these points have no names.\nPass --names with a column."
+            "Edges are matched to points by name, but these points have no names.\nPass --names with a column of names."
         )
     nodes, pairs = _read_graph(path)
     rows = names.tolist()
@@ -68,7 +69,7 @@ def edges_between(path: Path, names: Array | None) -> tuple[Array, int]:
     place = {name: row for row, name in enumerate(rows) if name}
     found = [(place[nodes[a]], place[nodes[b]]) for a, b in pairs if nodes[a] in place and nodes[b] in place]
     if not found:
-        raise ValueError(f"No edge of {path} joins two of the points.\nIts nodes must have the names of points.")
+        raise ValueError(f"No edge of {path} connects two of the points.\nUse the same names for nodes and points.")
     return np.array(found), len(pairs) - len(found)
 
 
@@ -99,8 +100,8 @@ def column_of(path: Path, names: list[str], name: str) -> int:
     """Return the position of the column with the given name; raise if there is none."""
     if name not in names:
         raise ValueError(
-            f"{path} has no column {name!r}; it has {', '.join(names)}.\nThe table of a tree needs one line per node, "
-            "with its name in the first column and a column called parent."
+            f"{path} has no column {name!r}; its columns are {', '.join(names)}.\n"
+            "The table of a tree needs one line per node, with the name in the first column and a column called parent."
         )
     return names.index(name)
 

@@ -1,4 +1,4 @@
-"""``hyplearn plot``, ``explore`` and ``inspect``: show a model as a figure, a page or text."""
+"""Commands that show a model as a figure, as a page or as text: ``hyplearn plot``, ``explore`` and ``inspect``."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import pyplot
 from hyplearn.plotting.style import DPI, STYLE, WIDTH
 
-# Maximum number of list entries to print; enough to print all classes of the mammals data.
+# Maximum number of elements of a list that are printed. This is enough for all classes of the mammals data.
 MOST_SHOWN = 13
 
 
@@ -92,7 +92,7 @@ def explore(
 def _read(
     model: Path, data: Path, label: str | None, points: str | None, extras: Sequence[str] = ()
 ) -> tuple[Any, Data, list[str]]:
-    """Return the model, the points to show (with --label, only labelled points), and notes on the omitted rows."""
+    """Return the model, the points to show (only labelled ones with --label), and notes about omitted rows."""
     fitted = load_classifier(model, in_ball=True)
     found = (read_points if label is None else read_labelled)(data, points, label, fitted, extras=extras)
     notes = found.notes()
@@ -102,7 +102,7 @@ def _read(
 
 
 def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None, edges: Any = None) -> None:
-    """Draw the figure into a file, without opening a window."""
+    """Draw a figure and write it to a file, without opening a window."""
     plt = pyplot()  # if matplotlib is missing, the error says how to install it
     from matplotlib.figure import Figure
 

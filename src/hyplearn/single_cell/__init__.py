@@ -1,4 +1,4 @@
-"""Analysis of cells in AnnData objects; as in scanpy, ``tl`` embeds and classifies cells, and ``pl`` plots them.
+"""Analyse cells in AnnData objects. As in scanpy, ``tl`` embeds and classifies cells, and ``pl`` plots them.
 
 >>> import hyplearn.single_cell as hs
 >>> hs.tl.poincare_map(adata, use_rep="X_pca")  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Store the map of an atlas in its AnnData object, with the data that are needed to place new cells."""
+"""Store the map of an atlas in its AnnData object, together with the data that are needed to place new cells."""
 
 import hashlib
 from typing import Any, NamedTuple
@@ -12,10 +12,11 @@ from hyplearn.persistence.files import from_bytes, to_bytes
 from hyplearn.single_cell.cells import cell_features, whole_matrix
 from hyplearn.types import Array
 
+# Default key of the points in obsm.
 DEFAULT_KEY = "X_poincare"
-# Tolerance for recomputed principal components, relative to the largest value; scanpy stores them in float32.
+# Tolerance for recomputed principal components, relative to the largest component. scanpy stores components in float32.
 SAME_COMPONENTS = 1e-3
-# Maximum ratio between the mean totals per cell of two data sets that are considered equally normalised.
+# Maximum ratio between the mean totals per cell of two data sets, if they are normalised in the same way.
 SAME_SCALE = 3.0
 
 
@@ -25,7 +26,7 @@ def map_key(basis: str) -> str:
 
 
 class Matrix(NamedTuple):
-    """Summary of a matrix: kind ("counts", "non-negative" or "scaled"), mean total per cell, and largest value."""
+    """Summary of a matrix: its kind ("counts", "non-negative" or "scaled"), mean total per cell, and maximum."""
 
     kind: str
     mean_total: float
@@ -46,7 +47,7 @@ class Matrix(NamedTuple):
 
 
 def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
-    """Return the map as entries for ``uns``; :func:`stored_map` and :func:`placed_features` read them."""
+    """Return the map as entries for ``uns``, which :func:`stored_map` and :func:`placed_features` read."""
     data = np.frombuffer(to_bytes(model), dtype=np.uint8).copy()
     kept: dict[str, Any] = {"model": data, "fingerprint": hashlib.sha256(data.tobytes()).hexdigest()}
     if use_rep == "X":
@@ -63,7 +64,7 @@ def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
 
 
 def _loadings(adata: Any, use_rep: str) -> tuple[Any, Array, Array, Array] | None:
-    """Return matrix, genes, loadings and centre of scanpy's PCA, or None if they do not reproduce its components."""
+    """Return the matrix, genes, loadings and centre of scanpy's PCA; None if they do not reproduce its components."""
     Z = cell_features(adata, use_rep)
     P = np.asarray(adata.varm["PCs"]) if "PCs" in adata.varm else None
     if P is None or use_rep.removeprefix("X_") != "pca" or adata.X is None or P.shape[1] != Z.shape[1]:
@@ -72,7 +73,7 @@ def _loadings(adata: Any, use_rep: str) -> tuple[Any, Array, Array, Array] | Non
     X = whole_matrix(adata)[:, used]
     P = P[used].astype(np.float64)
     centre = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-    for c in (centre, np.zeros_like(centre)):  # if zero_center=False, scanpy subtracts nothing
+    for c in (centre, np.zeros_like(centre)):  # with zero_center=False, scanpy does not subtract the mean
         again = np.asarray(X @ P) - c @ P
         if np.max(np.abs(again - Z)) <= SAME_COMPONENTS * np.max(np.abs(Z)):
             return X, used, P, c
@@ -97,14 +98,15 @@ def stored_map(adata: Any, basis: str) -> tuple[PoincareMap, dict[str, Any]]:
 
 
 def placed_features(kept: dict[str, Any], query: Any, use_rep: str | None) -> Array:
-    """Return the features of new cells in the space of the atlas, from ``obsm`` or from genes with the same names."""
+    """Return the features of new cells in the feature space of the atlas, from ``obsm`` or computed from the genes."""
     if use_rep is not None and use_rep != "X":
         return cell_features(query, use_rep)
     if "genes" not in kept:
         raise ValueError(
-            f"The atlas's {kept['params']['use_rep']!r} cannot be computed from its X, so new cells cannot be mapped "
-            "from their genes.\nRun scanpy.pp.pca and poincare_map on the atlas as it is; or compute the "
-            "same features of the query (as scanpy.tl.ingest does), store them in obsm, and pass use_rep= to tl.place."
+            f"The features {kept['params']['use_rep']!r} of the atlas cannot be computed from its X, so new cells "
+            "cannot be placed from their genes.\nRun scanpy.pp.pca and poincare_map on the current X of the atlas. Or "
+            "compute the same features for the query (as scanpy.tl.ingest does), store them in obsm, and pass use_rep= "
+            "to tl.place."
         )
     X = _same_genes(query, kept["genes"])
     _check_matrix(Matrix.of(X), Matrix(**kept["matrix"]))
@@ -115,7 +117,7 @@ def placed_features(kept: dict[str, Any], query: Any, use_rep: str | None) -> Ar
 
 
 def _same_genes(query: Any, genes: Any) -> Any:
-    """Return the matrix of the query, with columns in the order of the given genes of the atlas."""
+    """Return the matrix of the query, with the given genes of the atlas as columns."""
     names = [str(name) for name in np.asarray(genes).tolist()]
     places = query.var_names.get_indexer(names) if query.var_names.is_unique else None
     if places is None:
@@ -124,8 +126,8 @@ def _same_genes(query: Any, genes: Any) -> Any:
     if missing:
         raise ValueError(
             f"The query lacks {len(missing)} of the {len(names)} genes of the atlas's map, such as "
-            f"{', '.join(missing[:5])}.\nCompute the atlas's map with the genes that both have, or rename var_names: "
-            "are they symbols in one and identifiers in the other?"
+            f"{', '.join(missing[:5])}.\nCompute the map of the atlas with the genes that both have, or rename "
+            "var_names if they are symbols in one and identifiers in the other."
         )
     return whole_matrix(query)[:, places]
 
@@ -134,13 +136,13 @@ def _check_matrix(query: Matrix, atlas: Matrix) -> None:
     """Raise ValueError if the two matrices were apparently normalised in different ways."""
     if str(atlas.kind) != query.kind:
         raise ValueError(
-            f"The query's X holds {_described(query)}, the atlas's X {_described(atlas)}.\n"
-            "Normalise the query like the atlas (scanpy.pp.normalize_total, log1p, scale), from its counts."
+            f"The query's X contains {_described(query)}, but the atlas's X contains {_described(atlas)}.\n"
+            "Normalise the counts of the query like the atlas (scanpy.pp.normalize_total, log1p, scale)."
         )
     ratio = query.mean_total / atlas.mean_total if atlas.mean_total > 0 and query.mean_total > 0 else 1.0
     if query.kind != "scaled" and not 1 / SAME_SCALE < ratio < SAME_SCALE:
         raise ValueError(
-            f"The mean total per cell, over the atlas's genes, is {query.mean_total:.4g} in the query and "
+            f"The mean total per cell, over the genes of the atlas, is {query.mean_total:.4g} in the query and "
             f"{atlas.mean_total:.4g} in the atlas.\nNormalise the query like the atlas: check log1p and target_sum."
         )
 
@@ -158,7 +160,7 @@ def check_same_ball(reference: Any, query: Any, basis: str) -> None:
         return
     seen = "from a different map" if other else "from an unknown map"
     raise ValueError(
-        f"The query's {basis!r} comes {seen}, not from that of the reference, so the two are not comparable.\n"
+        f"The query's {basis!r} comes {seen}, not from the map of the reference, so they are not comparable.\n"
         f"Call hyplearn.single_cell.tl.place(reference, query), or delete query.obsm[{basis!r}] to place it again."
     )
 

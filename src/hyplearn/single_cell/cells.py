@@ -1,4 +1,4 @@
-"""Read and validate AnnData objects: points from ``obsm``, labels from ``obs``, fitted classifiers from ``uns``."""
+"""Read points from ``obsm``, labels from ``obs`` and classifiers from ``uns`` of AnnData objects, and check them."""
 
 import os
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ class Cells(NamedTuple):
 
 
 class MissingKeyError(KeyError):
-    """KeyError for a key that is missing in AnnData; unlike KeyError, it prints its message without quotes."""
+    """Raised if a key is missing in an AnnData object; unlike KeyError, it shows its message without quotes."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -45,29 +45,29 @@ def check_adata(adata: Any, copy: bool = False) -> Any:
 
 def cell_points(adata: Any, basis: str) -> Array:
     """Return the points of all cells, from ``obsm[basis]`` or ``obsm["X_" + basis]``."""
-    X = _rows_of_obsm(adata, basis, "Pass basis=, the key of an embedding in the Poincaré ball.")
+    X = _rows_of_obsm(adata, basis, "Pass basis= with the key of an embedding in the Poincaré ball.")
     bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
     if len(bad):
         raise ValueError(
             f"The basis {basis!r} has {len(bad)} cells with NaN or infinite coordinates; the first is row {bad[0]}, "
-            f"called {str(adata.obs_names[bad[0]])!r}.\nRemove those cells, or embed them again."
+            f"called {str(adata.obs_names[bad[0]])!r}.\nRemove these cells, or embed them again."
         )
     return X
 
 
 def cell_features(adata: Any, use_rep: str) -> Array:
-    """Return the features of all cells, from ``obsm``, or the dense matrix X if ``use_rep="X"``."""
+    """Return the features of all cells from ``obsm``, or X as a dense matrix if ``use_rep="X"``."""
     if use_rep != "X":
-        return _rows_of_obsm(adata, use_rep, "Run scanpy.pp.pca first, or pass use_rep=, one of these.")
+        return _rows_of_obsm(adata, use_rep, "Run scanpy.pp.pca first, or pass one of these as use_rep=.")
     if adata.X is None:
-        raise ValueError("The AnnData object has no X.\nPass use_rep=, a key of obsm.")
+        raise ValueError("The AnnData object has no X.\nPass use_rep= with a key of obsm.")
     X = whole_matrix(adata)
     return X.toarray() if hasattr(X, "toarray") else X
 
 
 def whole_matrix(adata: Any) -> Any:
     """Return X in memory, as a dense array or a CSR matrix."""
-    X = adata.X.to_memory() if hasattr(adata.X, "to_memory") else adata.X  # sparse matrix in a backed file
+    X = adata.X.to_memory() if hasattr(adata.X, "to_memory") else adata.X  # X may be a sparse matrix in a backed file
     return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
 
 
@@ -78,8 +78,8 @@ def _rows_of_obsm(adata: Any, name: str, advice: str) -> Array:
     X = np.asarray(adata.obsm[key])
     if X.ndim != 2 or X.dtype.kind not in "fiu":
         raise ValueError(
-            f"obsm[{key!r}] must hold one point with real coordinates per cell; got shape {X.shape} of {X.dtype}.\n"
-            "Store a dense array of shape (n_cells, d)."
+            f"obsm[{key!r}] must hold one point with real coordinates per cell; got shape {X.shape} and dtype "
+            f"{X.dtype}.\nStore a dense array of shape (n_cells, d)."
         )
     return X
 
@@ -106,11 +106,11 @@ def labelled_cells(adata: Any, label_key: str | None, basis: str = "X_poincare")
     Parameters
     ----------
     adata : AnnData
-        The cells.
+        Cells, with points of the ball in ``obsm[basis]``.
     label_key : str or None
         Column of ``obs`` with the labels; None for no labels.
     basis : str
-        Key of ``obsm`` with the points of the ball, with or without its ``"X_"``.
+        Key of the points in ``obsm``, with or without the prefix ``"X_"``.
     """
     X, names = cell_points(check_adata(adata), basis), np.asarray(adata.obs_names, dtype=str)
     if label_key is None:
@@ -124,7 +124,7 @@ def read_cells(path: str | os.PathLike[str], label_key: str | None, basis: str =
     Parameters
     ----------
     path : path
-        The file or folder.
+        Path of the file or store.
     label_key, basis
         As in :func:`labelled_cells`.
     """
@@ -156,7 +156,7 @@ def stored_model(adata: Any, key: str) -> Any:
     adata : AnnData
         Classified cells, in memory or from a file.
     key : str
-        The column of predictions, ``key_added``.
+        Name of the column of predictions, as passed to ``classify`` as ``key_added``.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def stored_model(adata: Any, key: str) -> Any:
     if "model" not in kept:
         raise MissingKeyError(
             f"uns[{key!r}] contains no model, because {kept['params']['model']} is not an estimator of hyplearn.\n"
-            "Classify with one, or keep the fitted model yourself."
+            "Classify with an estimator of hyplearn, or store the fitted model elsewhere."
         )
     try:
         return from_bytes(np.asarray(kept["model"], dtype=np.uint8).tobytes())

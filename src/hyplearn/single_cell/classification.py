@@ -1,4 +1,4 @@
-"""Predict cell types and prediction sets from points in the ball; estimate accuracy, and detect unknown cells."""
+"""Predict cell types and prediction sets from points in the ball, and estimate the accuracy of predictions."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -15,12 +15,12 @@ from hyplearn.single_cell.mapping import place
 from hyplearn.single_cell.quality import held_out_quality, warn_of_never_predicted
 from hyplearn.types import Array
 
-# Number of distinct integer labels above which a warning says that the column may contain counts.
+# Number of distinct integer labels above which a warning is given, because the column may contain counts.
 MANY_CLASSES = 50
 
 
 class Fitted(NamedTuple):
-    """Fitted classifier, its conformal wrapper (None without ``coverage``), and its held-out quality."""
+    """Fitted classifier, its conformal classifier (None without ``coverage``), and its accuracy and recall."""
 
     model: Any
     conformal: Any
@@ -45,61 +45,64 @@ def classify(
     Parameters
     ----------
     adata : AnnData
-        The cells, with points of the ball in ``obsm[basis]``.
+        Cells, with points of the ball in ``obsm[basis]``.
     label_key : str
         Column of ``obs`` with the labels.
     basis : str
-        Key of the embedding in ``obsm``, with or without its ``"X_"``.
+        Key of the embedding in ``obsm``, with or without the prefix ``"X_"``.
     model : {"softmax", "svc", "perceptron", "second-order"} or estimator
-        The classifier; an estimator is cloned, and may be any scikit-learn classifier.
+        Name of a classifier, or any scikit-learn classifier, which is cloned.
     coverage : float, optional
-        Guaranteed probability that the prediction set of a cell contains its true type; None for no sets. The sets come
-        from :class:`hyplearn.ConformalClassifier` with ``conformity="distance"``, with the guarantee for each class.
+        Guaranteed probability that the prediction set of a cell contains its true type; None for no sets. The sets are
+        computed with :class:`hyplearn.ConformalClassifier` and ``conformity="distance"``. The guarantee holds for each
+        class separately.
     hierarchy : mapping, networkx.DiGraph or str, optional
-        Tree of the types, as in :class:`hyplearn.ConformalClassifier`; needs ``coverage``.
+        Tree of the types, as in :class:`hyplearn.ConformalClassifier`; requires ``coverage``.
     key_added : str, optional
-        Key of the results, by default ``f"{label_key}_predicted"``.
+        Key of the results; by default ``f"{label_key}_predicted"``.
     copy : bool
-        Whether to write to a copy and return it.
+        Whether to write the results to a copy of ``adata``, and return the copy.
 
     Returns
     -------
     AnnData or None
-        The copy, with ``copy=True``. The following results are written, with ``key = key_added``:
+        The copy if ``copy=True``, otherwise None. The following results are written, where ``key`` is ``key_added``:
 
         ``obs[key]``
-            Predicted labels. Categories without cells are dropped, the others keep the order of ``obs[label_key]``.
+            Predicted labels. Categories without cells are dropped; the others have the order of ``obs[label_key]``.
         ``obs[f"{key}_probability"]``, ``obsm[f"{key}_probabilities"]``
-            Probability of the predicted label, and of all labels in the order of ``uns[key]["classes"]``.
+            Probability of the predicted label, and probabilities of all labels in the order of
+            ``uns[key]["classes"]``.
         ``obsm[f"{key}_distances"]``
-            Signed hyperbolic distances to the boundary between each class and the rest (for two classes, to the
-            boundary between them), for all classifiers with such boundaries: all but "softmax".
+            Signed hyperbolic distances to the boundary between each class and all others (for two classes, to the
+            boundary between them), if the classifier has such boundaries. Only "softmax" has none.
         ``obsm[f"{key}_scores"]``
-            Scores of the classes, for the other classifiers.
+            Scores of the classes, if the classifier has no such boundaries.
         ``obs[f"{key}_set"]``, ``obsm[f"{key}_sets"]``, ``obs[f"{key}_unknown"]``
-            With ``coverage``: the types that a cell may have, joined by " | " and as a matrix in the order of
-            ``uns[key]["classes"]``, and whether it is unlike all types. The guarantee is for new cells; the sets of
-            training cells contain their label more often.
+            With ``coverage``: the types in the prediction set of a cell, as a string joined by " | " and as a matrix in
+            the order of ``uns[key]["classes"]``, and whether the set is empty. The guarantee is for new cells; the sets
+            of training cells contain their label more often.
         ``obs[f"{key}_answer"]``
-            With ``hierarchy``: the smallest subtree that covers the set.
+            With ``hierarchy``: the smallest subtree that contains the prediction set.
         ``uns[key]``
-            ``params``, ``classes``, the certificate (``status``, ``dual_gap``), cell counts, whether the classifier was
-            fitted to other cells (``transferred``), the training accuracy, the accuracy and the recall of each class on
-            held-out cells in five folds (``held_out``), and the model for :func:`hyplearn.single_cell.stored_model`.
+            ``params``, ``classes``, the certificate (``status``, ``dual_gap``), the numbers of cells, whether the
+            classifier was fitted to other cells (``transferred``), the training accuracy, the accuracy and the recall
+            of each class in five-fold cross-validation (``held_out``), and the model for
+            :func:`hyplearn.single_cell.stored_model`.
         ``uns[f"{key}_colors"]``
-            The colours of ``label_key``, if there are any.
+            Colours of ``label_key``, if they are stored in ``uns``.
 
     Warns
     -----
     UserWarning
-        If a class is never predicted, or the labels are integers that look like counts.
+        If a class is never predicted, or if the labels are integers that may be counts.
 
     Raises
     ------
     KeyError
         If the label column or the embedding does not exist.
     ValueError
-        If points lie outside the ball, or there are fewer than two different labels.
+        If points lie outside the ball, or if there are fewer than two different labels.
 
     Examples
     --------
@@ -133,15 +136,15 @@ def transfer(
 ) -> Any:
     """Fit a classifier to the cells of a reference, and predict the labels of a query in the same ball.
 
-    A query without points is first placed in the ball of the reference with :func:`hyplearn.single_cell.tl.place`.
-    Points from another map raise an error.
+    If the query has no points, it is first placed in the ball of the reference with
+    :func:`hyplearn.single_cell.tl.place`. If its points come from another map, an error is raised.
 
     Parameters
     ----------
     reference : AnnData
-        Cells with labels; not changed.
+        Labelled cells. The reference is not changed.
     query : AnnData
-        The cells to predict; they need no labels.
+        Cells whose labels are predicted. They need not have labels.
     label_key, basis, model, coverage, hierarchy, key_added, copy
         As in :func:`classify`; the results are written to the query.
 
@@ -167,12 +170,12 @@ class _Wanted(NamedTuple):
 
 
 def _predict(reference: Any, query: Any, label_key: str, basis: str, wanted: _Wanted, key_added: str | None) -> None:
-    """Fit a classifier to the reference and write predictions to the query; after an error nothing is written."""
+    """Fit a classifier to the reference, and write predictions to the query; if an error occurs, write nothing."""
     cells, X = labelled_cells(reference, label_key, basis), cell_points(query, basis)
     if X.shape[1] != cells.X.shape[1]:
         raise ValueError(
-            f"The query has points of {X.shape[1]} coordinates, the reference of {cells.X.shape[1]}.\n"
-            "Embed both in one ball."
+            f"The points of the query have {X.shape[1]} coordinates, but the reference has {cells.X.shape[1]}.\n"
+            "Embed both in the same ball."
         )
     fitted = _fit(wanted, cells, label_key, basis)
     key = f"{label_key}_predicted" if key_added is None else key_added
@@ -228,7 +231,7 @@ def _plain_labels(cells: Cells, label_key: str) -> Array:
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ValueError(
-            f"obs[{label_key!r}] must contain at least two classes; got {classes.tolist()} on "
+            f"obs[{label_key!r}] must contain at least two classes; got {classes.tolist()} in "
             f"{cells.known.sum()} labelled cells of {len(cells.known)}.\nLabel some cells of another class."
         )
     if labels.dtype.kind in "iu" and len(classes) > MANY_CLASSES:
@@ -253,14 +256,14 @@ def _sets(conformal: Any, X: Array, key: str) -> tuple[dict[str, Any], Array]:
 
 
 def _check_inside(X: Array, curvature: float, basis: str) -> None:
-    """Raise ValueError if any cell, labelled or not, lies outside the ball; row numbers refer to all cells."""
+    """Raise ValueError if a cell, labelled or not, lies outside the ball; the error gives its row among all cells."""
     try:
         gap(X, c=absolute_curvature(curvature))
     except ValueError as error:
         problem = str(error).partition("\n")[0]
         raise ValueError(
             f"Basis {basis!r}: {problem}\nPass basis= with the key of an embedding in the ball, or model= with an "
-            'estimator that has its curvature or outside="project".'
+            'estimator that has the curvature of the embedding or outside="project".'
         ) from None
 
 
@@ -291,7 +294,7 @@ def _description(fitted: Any) -> dict[str, Any]:
 
 
 def _storable(values: Any) -> Array:
-    """Return an array that HDF5 can store; NumPy strings, which HDF5 does not support, become objects."""
+    """Return an array that HDF5 can store; NumPy strings are converted to objects, because HDF5 cannot store them."""
     values = np.asarray(values)
     return values.astype(object) if values.dtype.kind == "U" else values
 

@@ -1,4 +1,4 @@
-"""Compute the pseudotime and branches of cells from their points in the ball and a root."""
+"""Compute the pseudotime and the branches of cells, given their points in the ball and a root."""
 
 import warnings
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from hyplearn.geometry.nearest import nearest, nearest_tree
 from hyplearn.single_cell.cells import cell_labels, cell_points, check_adata
 from hyplearn.types import Array
 
-# A root is at a tip if the mean of the unit vectors towards all cells has a norm above ONE_SIDED (the norm is 1 if all
-# directions are equal), and the median distance to the cells is above FAR.
+# The root is at a tip if the mean of the unit vectors towards all cells has a norm above ONE_SIDED (the norm is 1 if
+# all directions are equal), and if the median distance to the cells is above FAR.
 ONE_SIDED, FAR = 0.85, 3.0
 
 
 def root_of(adata: Any, X: Array, root: Any) -> int:
-    """Return the row of the root; by default ``uns["iroot"]``, or else the cell nearest to the centre of the ball."""
+    """Return the row of the root; the default is ``uns["iroot"]``, or else the cell nearest to the centre."""
     if root is None:
         root = adata.uns.get("iroot")
     if root is None:
@@ -32,8 +32,8 @@ def root_of(adata: Any, X: Array, root: Any) -> int:
 def named_root(adata: Any, root: Any, from_mean: Callable[[Array], Array]) -> int:
     """Return the row of a root that is given as a row, a cell name, or a pair (column of obs, label).
 
-    For a label, the root is the cell nearest to the mean of the cells with that label; ``from_mean`` returns the
-    distances of cells to their mean.
+    For a label, the root is the cell nearest to the mean of the cells with this label. The function ``from_mean``
+    returns the distances of cells to their mean.
     """
     if isinstance(root, (tuple, list)):
         column, label = root
@@ -41,7 +41,7 @@ def named_root(adata: Any, root: Any, from_mean: Callable[[Array], Array]) -> in
         own = np.flatnonzero(known & (labels == label))
         if not len(own):
             raise ValueError(
-                f"No cell has the label {label!r} in obs[{column!r}]; it holds "
+                f"No cell has the label {label!r} in obs[{column!r}]; it contains "
                 f"{', '.join(map(repr, np.unique(labels[known].astype(str)).tolist()[:8]))}.\nPass one of these."
             )
         return int(own[np.argmin(from_mean(own))])
@@ -51,7 +51,7 @@ def named_root(adata: Any, root: Any, from_mean: Callable[[Array], Array]) -> in
 
 
 def warn_if_at_tip(X: Array, root: int) -> None:
-    """Warn if the cells lie far from the root in one direction, so that the disk shows them in a few pixels."""
+    """Warn if all cells lie far from the root in one direction, where the disk shows them in a few pixels."""
     others = np.arange(len(X)) != root
     vectors = log_map(X[others], X[root])
     lengths = np.linalg.norm(vectors, axis=1)
@@ -59,9 +59,9 @@ def warn_if_at_tip(X: Array, root: int) -> None:
     one_sided = float(np.linalg.norm(np.mean(vectors[lengths > 0] / lengths[lengths > 0, None], axis=0)))
     if one_sided > ONE_SIDED and far > FAR:
         warnings.warn(
-            "The root is at the edge of the map: all cells lie in one direction from it, and half of them are farther "
-            f"away than {far:.1f}, where the disk shows them in a few pixels.\nOmit root to centre the disk at the "
-            "mean of all cells; tl.pseudotime has a separate root parameter.",
+            "The root is at the edge of the map: all cells lie in one direction from the root, and half of them are "
+            f"farther away than {far:.1f}, where the disk shows them in a few pixels.\nOmit root to centre the disk at "
+            "the mean of all cells; tl.pseudotime has a separate root parameter.",
             UserWarning,
             stacklevel=3,
         )
@@ -76,15 +76,15 @@ def pseudotime(
     key_added: str = "poincare_pseudotime",
     copy: bool = False,
 ) -> Any:
-    """Order cells by their hyperbolic distance from a root, along geodesics and along branches.
+    """Compute the hyperbolic distance of each cell from a root, along geodesics and along branches.
 
     Parameters
     ----------
     adata : AnnData
-        The cells, with points of the ball of curvature -1 in ``obsm[basis]``.
+        Cells, with points of the ball of curvature -1 in ``obsm[basis]``.
     root : int, str or (str, str), optional
-        Row or name of the root cell; or a column of ``obs`` and a label, for the cell with that label that is nearest
-        to the Fréchet mean of these cells. By default ``uns["iroot"]`` or, if it is missing, the cell nearest to the
+        Row or name of the root cell; or a column of ``obs`` and a label, which means the cell nearest to the Fréchet
+        mean of all cells with this label. The default is ``uns["iroot"]`` or, if it is missing, the cell nearest to the
         centre of the ball.
     basis : str
         Key of the points in ``obsm``.
@@ -93,20 +93,20 @@ def pseudotime(
     key_added : str
         Key of the results.
     copy : bool
-        Whether to write to a copy and return it.
+        Whether to write the results to a copy of ``adata``, and return the copy.
 
     Returns
     -------
     AnnData or None
-        The copy, with ``copy=True``. Written are:
+        The copy if ``copy=True``, otherwise None. The following results are written:
 
         ``obs[key_added]``
             Hyperbolic distance from the root, along the geodesic.
         ``obs[f"{key_added}_along"]``
-            Length of the shortest path from the root in the neighbour graph. It is larger if the geodesic leaves the
-            branches, and infinite for cells that no path reaches.
+            Length of the shortest path from the root in the neighbour graph. It is larger than the distance if the
+            geodesic leaves the branches, and infinite for cells that are not connected to the root.
         ``uns[key_added]``
-            The row and name of the root.
+            Row and name of the root.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def _neighbour_graph(X: Array, n_neighbors: int) -> Any:
     """Return a sparse matrix of the distances from each cell to its nearest neighbours."""
     n, k, gaps = len(X), min(n_neighbors, len(X) - 1), row_gaps(X, 1.0)
     values, columns = nearest(nearest_tree(X, gaps), X, gaps, k + 1, 1.0)
-    # The k + 1 nearest cells include the cell itself, unless at least k + 1 other cells are at the same point.
+    # The k + 1 nearest cells include the cell itself, unless k + 1 other cells or more are at the same point.
     own = columns == np.arange(n)[:, None]
     own[~own.any(axis=1), -1] = True
     values, columns = values[~own].reshape(n, k), columns[~own].reshape(n, k)
@@ -154,15 +154,15 @@ def branches(
 ) -> Any:
     r"""Assign cells to the branches of the lineage that starts at a root.
 
-    The geodesics from the root r to two cells run together for about their Gromov product,
-    :math:`(x|y)_r = \tfrac12 (d(x, r) + d(y, r) - d(x, y))`. At depth t, two cells are on the same branch if they
-    are joined by a chain of cells in which all consecutive pairs have a product above t. As t grows, a branch ends in a
-    tip, or splits into two or more branches of at least ``min_cells`` cells each.
+    The geodesics from the root r to two cells x and y are close to each other up to a distance of about the Gromov
+    product :math:`(x|y)_r = \tfrac12 (d(x, r) + d(y, r) - d(x, y))`. At depth t, two cells are on the same branch if
+    they are connected by a chain of cells in which all consecutive pairs have a product above t. As t grows, a branch
+    ends in a tip, or splits into two or more branches of at least ``min_cells`` cells each.
 
     Parameters
     ----------
     adata : AnnData
-        The cells, with points of the ball of curvature -1 in ``obsm[basis]``.
+        Cells, with points of the ball of curvature -1 in ``obsm[basis]``.
     root
         As in :func:`pseudotime`.
     basis : str
@@ -170,23 +170,23 @@ def branches(
     min_cells : int, optional
         Minimum number of cells of a branch; by default 5 % of all cells, but at least 5.
     n_landmarks : int
-        Number of cells whose branches are computed from all pairwise distances (32 MB for 2,000). Every other cell
-        gets the branch of its nearest landmark.
+        Number of cells (landmarks) whose branches are computed from all pairwise distances, which take 32 MB for 2,000
+        cells. Every other cell gets the branch of the nearest landmark.
     key_added : str
         Key of the results.
     copy : bool
-        Whether to write to a copy and return it.
+        Whether to write the results to a copy of ``adata``, and return the copy.
 
     Returns
     -------
     AnnData or None
-        The copy, with ``copy=True``. Written are:
+        The copy if ``copy=True``, otherwise None. The following results are written:
 
         ``obs[key_added]``
             Branches as categories: "0" is the branch at the root, "0.1" and "0.2" are the branches into which it
-            splits, the larger first, and so on.
+            splits, with the largest first, and so on.
         ``uns[key_added]``
-            The row and name of the root, and the depths at which branches split.
+            Row and name of the root, and the depths at which branches split.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def _parted(X: Array, root: int, least: float) -> tuple[Array, dict[str, float]]
     r = distance(X, X[root])
     D = pairwise_distance(X)
     product = 0.5 * (r[:, None] + r[None, :] - D)
-    # Among all paths between two cells, the path whose smallest product is largest lies in the maximum spanning tree.
+    # The path between two cells with the largest minimum product lies in the maximum spanning tree.
     cost = product.max() + 1.0 - product
     np.fill_diagonal(cost, 0.0)
     tree = minimum_spanning_tree(cost).tocoo()
@@ -253,7 +253,7 @@ def _parted(X: Array, root: int, least: float) -> tuple[Array, dict[str, float]]
 
 
 def _first_parting(cells: Array, edges: Array, depth: Array, least: float) -> tuple[float, list[Array]] | None:
-    """Find the smallest depth at which cells split into two or more large parts; return it with the parts, or None."""
+    """Return the smallest depth at which cells split into several large parts, and the parts; None if they never do."""
     place = np.full(int(edges.max()) + 1, -1)
     place[cells] = np.arange(len(cells))
     inside = (place[edges[:, 0]] >= 0) & (place[edges[:, 1]] >= 0)

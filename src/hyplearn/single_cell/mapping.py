@@ -13,13 +13,14 @@ from hyplearn.single_cell.cells import cell_features, check_adata
 from hyplearn.single_cell.lineage import named_root, warn_if_at_tip
 from hyplearn.types import Array
 
-# Quantile of the nearest-neighbour distances within the atlas. A new cell is far if its distance to the nearest atlas
-# cell exceeds this quantile.
+# Quantile of the nearest-neighbour distances within the atlas. A new cell is far if its distance to the nearest cell of
+# the atlas exceeds this quantile.
 FAR = 0.99
-# Fraction of far cells above which a warning is issued: ten times the fraction in the atlas itself.
+# Fraction of far cells above which a warning is given. It is ten times the fraction within the atlas.
 MANY_FAR = 0.1
 # Largest plausible value after log1p, which maps a million to 14. A larger value means that log1p was not applied.
 LARGEST = 20
+# End of the advice about unnormalised matrices if the features are X itself.
 PASS_COMPONENTS = ', and pass use_rep="X_pca"'
 
 
@@ -43,31 +44,31 @@ def poincare_map(
     Parameters
     ----------
     adata : AnnData
-        The cells, with features in ``obsm[use_rep]``.
+        Cells, with features in ``obsm[use_rep]``.
     use_rep : str
-        Key of the features in ``obsm``, with or without its ``"X_"``; ``"X"`` for the matrix itself.
+        Key of the features in ``obsm``, with or without the prefix ``"X_"``; ``"X"`` means the matrix X itself.
     n_components, n_neighbors, sigma, gamma, n_landmarks, random_state
         As in :class:`hyplearn.embedding.PoincareMap`.
     root : int, str or (str, str), optional
-        Row or name of the cell at the centre, such as a stem cell; or a column of ``obs`` and a label, for the cell
-        with that label that is nearest to the mean of these cells' features. By default the mean of all cells is at the
-        centre.
+        Row or name of the cell at the centre, such as a stem cell; or a column of ``obs`` and a label, which means the
+        cell whose features are nearest to the mean of all cells with this label. By default, the mean of all cells is
+        at the centre.
     key_added : str
         Key of the points in ``obsm``.
     copy : bool
-        Whether to write to a copy and return it.
+        Whether to write the results to a copy, and return the copy.
     **options
         Further parameters of :class:`hyplearn.embedding.PoincareMap`, such as ``verbose`` and ``max_iter``.
 
     Returns
     -------
     AnnData or None
-        The copy, with ``copy=True``. Written are:
+        The copy if ``copy=True``, otherwise None. The following results are written:
 
         ``obsm[key_added]``
-            The points.
-        ``uns["poincare_map"]``, or ``uns[key_added]`` for another key than the default
-            ``params``, ``gamma``, ``loss``, ``n_iter``, and the map itself for :func:`place`: the model, the names of
+            Points in the ball.
+        ``uns["poincare_map"]``, or ``uns[key_added]`` if ``key_added`` is not the default
+            ``params``, ``gamma``, ``loss``, ``n_iter``, and the data that :func:`place` needs: the model, the names of
             the genes, the loadings of the principal components, and a summary of the matrix.
 
     Raises
@@ -129,29 +130,29 @@ def place(
     Parameters
     ----------
     reference : AnnData
-        The atlas, embedded with :func:`poincare_map`; not changed.
+        Atlas that was embedded with :func:`poincare_map`. It is not changed.
     query : AnnData
-        The new cells.
+        New cells.
     basis : str
-        Key of the atlas's points in ``obsm``.
+        Key of the points of the atlas in ``obsm``.
     use_rep : str, optional
-        Key of ``obsm`` with features of the query in the feature space of the atlas, such as components computed with
-        the atlas's loadings; by default they are computed from X.
+        Key in ``obsm`` of features of the query in the feature space of the atlas, such as components computed with the
+        loadings of the atlas. By default, the features are computed from X.
     copy : bool
-        Whether to write to a copy and return it.
+        Whether to write the results to a copy, and return the copy.
 
     Returns
     -------
     AnnData or None
-        The copy, with ``copy=True``. Written are:
+        The copy if ``copy=True``, otherwise None. The following results are written:
 
         ``obsm[basis]``
-            The points.
+            Points in the ball.
         ``obs[f"{basis}_atlas_distance"]``
             Distance from each cell to the nearest cell of the atlas in feature space, relative to the median of such
             distances within the atlas. Typical values are about 1.
-        ``uns["poincare_map"]``, or ``uns[basis]`` for another basis
-            ``params`` and the fingerprint of the atlas's map.
+        ``uns["poincare_map"]``, or ``uns[basis]`` if ``basis`` is not the default
+            ``params``, and the fingerprint of the map of the atlas.
 
     Raises
     ------
@@ -178,8 +179,8 @@ def place(
     X = placed_features(kept, query, use_rep)
     if X.shape[1] != model.n_features_in_:
         raise ValueError(
-            f"The query has {X.shape[1]} features; the atlas's map was fitted on {model.n_features_in_}.\n"
-            "Pass use_rep= with features of the same space."
+            f"The query has {X.shape[1]} features; the map of the atlas was fitted on {model.n_features_in_}.\n"
+            "Pass use_rep= with the key of features in the space of the atlas."
         )
     points, far = model.transform(X), _atlas_distance(model, X)
     query.obsm[basis] = points
@@ -192,7 +193,7 @@ def place(
 
 
 def _atlas_distance(model: PoincareMap, X: Array) -> Array:
-    """Return each new cell's distance to the atlas, relative to distances within the atlas; warn if many are far."""
+    """Return the distances of new cells to the atlas, relative to distances within the atlas; warn if many are far."""
     tree = cKDTree(model._cells)
     # Use the second nearest cell, because the nearest is the cell itself.
     within = tree.query(model._cells, k=2)[0][:, 1]
@@ -202,8 +203,8 @@ def _atlas_distance(model: PoincareMap, X: Array) -> Array:
     if far > MANY_FAR:
         warnings.warn(
             f"{far:.0%} of the query's cells are farther from the nearest cell of the atlas than {FAR:.0%} of the "
-            "atlas's cells are.\nThey may have types that the atlas lacks, or come from another batch: check the "
-            "column _atlas_distance, and pass coverage= to mark such cells as unknown.",
+            "cells within the atlas.\nThey may have types that the atlas lacks, or come from another batch. Check the "
+            "column that ends in _atlas_distance, and pass coverage= to mark such cells as unknown.",
             UserWarning,
             stacklevel=3,
         )
@@ -211,14 +212,14 @@ def _atlas_distance(model: PoincareMap, X: Array) -> Array:
 
 
 def warn_about_matrix(matrix: Matrix, use_rep: str) -> None:
-    """Warn about raw counts and values without a log transform, for which nearest neighbours are unreliable."""
+    """Warn about raw counts and about values without log1p, because their nearest neighbours are unreliable."""
     if matrix.kind == "scaled" or matrix.largest <= LARGEST:
         return
     made = "" if use_rep == "X" else f", from which {use_rep!r} was computed"
     if matrix.kind == "counts":
-        seen = f"X holds counts up to {matrix.largest:g}{made}, so distances depend on sequencing depth."
+        seen = f"X contains counts up to {matrix.largest:g}{made}, so distances depend on the sequencing depth."
     else:
-        seen = f"X holds values up to {matrix.largest:.4g}{made}, so a few genes dominate. Is log1p missing?"
+        seen = f"X contains values up to {matrix.largest:.4g}{made}, so a few genes dominate. Is log1p missing?"
     warnings.warn(
         f"{seen}\nRun scanpy.pp.normalize_total, scanpy.pp.log1p and scanpy.pp.pca first"
         f"{PASS_COMPONENTS if use_rep == 'X' else ''}.",

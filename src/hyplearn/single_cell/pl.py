@@ -25,18 +25,19 @@ from hyplearn.plotting.palette import ClassStyle, class_styles, label_styles
 from hyplearn.single_cell.cells import MissingKeyError, cell_points, check_adata, stored_model
 from hyplearn.types import Array
 
+# Colour of cells without a category or value.
 UNKNOWN = "lightgray"
 # Colour of the cells for which a boolean column is true.
 YES = "#CC3311"
-# Side length of a panel, height of the space for its title, and minimum space between panels, in inches.
+# Sizes in inches: side length of a panel, height of its title, and minimum space between panels.
 PANEL, TITLE, SPACE = 3.3, 0.4, 0.15
 # Maximum number of legend entries in one column.
 ENTRIES = 20
 # Settings that keep text in vector graphics as text, so that it can be searched and edited.
 TEXT_AS_TEXT = {"svg.fonttype": "none", "pdf.fonttype": 42, "ps.fonttype": 42}
 _LEGEND = {"frameon": False, "fontsize": "small", "handletextpad": 0.2, "borderaxespad": 0.0, "alignment": "left"}
-# Suffixes of the columns that tl.classify writes to obs. If there are prediction sets, plots of these columns can mark
-# unknown cells.
+# Suffixes of columns that tl.classify writes to obs. If there are prediction sets, unknown cells can be marked in plots
+# of these columns.
 OF_SETS = ("", "_set", "_answer", "_probability")
 
 
@@ -67,45 +68,48 @@ def disk(
     save: str | os.PathLike[str] | None = None,
     show: bool = False,
 ) -> Any:
-    """Draw cells in the Poincaré disk, one panel for each colouring.
+    """Draw cells in the Poincaré disk, with one panel for each colouring.
 
     Parameters
     ----------
     adata : AnnData
-        The cells, with two coordinates each in ``obsm[basis]``.
+        Cells, with two-dimensional points in ``obsm[basis]``.
     color : str or list of str, optional
-        Columns of ``obs``, or genes. Categories have the colours of ``uns[f"{color}_colors"]`` if it exists, otherwise
-        those of hyplearn, with other marker shapes beyond ten; cells without a category are light grey. Numbers are
-        shown with ``cmap`` and a colour bar. Prediction sets, ``f"{key}_set"``, are shown by their number of types.
+        Columns of ``obs``, or genes. Categories have the colours in ``uns[f"{color}_colors"]`` if it exists, and
+        otherwise the colours of hyplearn, which are repeated with other marker shapes after ten categories. Cells
+        without a category are light grey. Numbers are shown with ``cmap`` and a colour bar. For prediction sets,
+        ``f"{key}_set"``, the number of types in each set is shown.
     basis : str
-        Key of the embedding in ``obsm``, with or without its ``"X_"``.
+        Key of the embedding in ``obsm``, with or without the prefix ``"X_"``.
     boundaries : bool or str
-        Whether to draw the boundaries of the classification ``color``; or the key of another classification.
+        Whether to draw the boundaries of the classification ``color``, or the key of another classification whose
+        boundaries are drawn.
     unknown : bool
-        Whether to mark the cells that are unlike all types, in panels of a classification with sets.
+        Whether to mark cells with empty prediction sets, in panels of a classification with prediction sets.
     curvature : float
         Sectional curvature of the disk.
     palette : dict, list or str, optional
-        Colours of categories: a dict by name, a list in their order, or the name of a matplotlib colour map.
+        Colours of categories: a dict from names to colours, a list of colours in the order of the categories, or the
+        name of a matplotlib colour map.
     size : float, optional
         Area of a marker in square points; by default it decreases with the number of cells, as in scanpy.
     cmap : str
         Colour map for numbers.
     legend : bool
-        Whether to draw legends and colour bars. Panels with the same categories and colours share one legend, beside
-        the last of them.
+        Whether to draw legends and colour bars. Panels with the same categories and colours share one legend, to the
+        right of the last of these panels.
     ncols : int
         Maximum number of panels in a row.
     ax : matplotlib axes, optional
-        Axes to draw one panel in; by default a new figure is made.
+        Axes in which a single panel is drawn; by default a new figure is created.
     save : path, optional
-        File to write: .png, .svg, .pdf. Text in vector graphics stays text.
+        File to write (.png, .svg or .pdf). In vector graphics, text is stored as text.
     show : bool
         Whether to show the figure.
 
     Returns
     -------
-    matplotlib axes, or list of them for a list of colourings
+    matplotlib axes, or a list of axes if ``color`` is a list
 
     Examples
     --------
@@ -115,14 +119,14 @@ def disk(
     X, c = cell_points(check_adata(adata), basis), absolute_curvature(curvature)
     if X.shape[1] != 2:
         raise ValueError(
-            f"The disk shows two coordinates; {basis!r} has {X.shape[1]}.\nPass a basis with two coordinates."
+            f"The disk needs points with two coordinates; {basis!r} has {X.shape[1]}.\nPass a two-dimensional basis."
         )
     gap(X, c=c)  # raises ValueError if a point lies outside the disk
     names = [color] if color is None or isinstance(color, str) else list(color)
     panels = [_panel(adata, name, boundaries, unknown, palette) for name in names]
     if ax is not None and len(panels) != 1:
         raise ValueError(
-            f"ax= takes one panel, but color= names {len(panels)}.\nOmit ax, or draw the panels one by one."
+            f"Only one panel can be drawn in ax; got {len(panels)} colourings.\nOmit ax, or draw the panels one by one."
         )
     size = float(np.clip(120_000 / len(X), 1, 30)) if size is None else size
     axes = _new_axes(len(panels)) if ax is None else [ax]
@@ -152,21 +156,21 @@ def explore(
     path: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Explorer:
-    """Make an interactive page of a classification of cells; see :func:`hyplearn.explore`.
+    """Create an interactive page of classified cells; see :func:`hyplearn.explore`.
 
     Parameters
     ----------
     adata : AnnData
-        Cells that :func:`hyplearn.single_cell.tl.classify` has classified.
+        Cells that were classified with :func:`hyplearn.single_cell.tl.classify`.
     key : str
-        The column of predictions, ``key_added``. Cells are shown with the labels it was fitted to, if every cell has
-        one; the page says whether these are the training cells. With ``coverage``, cells can also be coloured by their
-        sets and answers, and by whether they are unknown.
+        Name of the column of predictions, as passed to ``classify`` as ``key_added``. If every cell has a label, the
+        labels are shown, and the page says whether these are the training cells. With ``coverage``, cells can also be
+        coloured by their prediction sets and answers, and by whether they are unknown.
     columns : list of str
-        Columns of ``obs`` and genes to colour the cells by. Colours of categories are those of
-        ``uns[f"{column}_colors"]``, if it exists.
+        Further columns of ``obs``, or genes, by which the cells can be coloured. The colours of categories are read
+        from ``uns[f"{column}_colors"]``, if it exists.
     basis : str
-        Key of the embedding in ``obsm``, with or without its ``"X_"``.
+        Key of the embedding in ``obsm``, with or without the prefix ``"X_"``.
     path : path, optional
         File to save the page to.
     **options
@@ -194,7 +198,7 @@ def explore(
 
 
 def _set_columns(adata: Any, key: str) -> dict[str, Any]:
-    """Return columns that describe the prediction sets of a classification; an empty dict if it has no sets."""
+    """Return columns that describe the prediction sets of a classification; the dict is empty if it has no sets."""
     if f"{key}_sets" not in adata.obsm:
         return {}
     names = [name for name in ("set", "answer") if f"{key}_{name}" in adata.obs]
@@ -206,7 +210,7 @@ def _set_columns(adata: Any, key: str) -> dict[str, Any]:
 
 
 def _stored_colours(adata: Any, column: str) -> dict[str, str]:
-    """Return the colours in ``uns`` for the categories of a column; an empty dict if they are missing or too few."""
+    """Return the colours of a column's categories in ``uns``; the dict is empty if there are too few colours."""
     values, given = adata.obs.get(column), adata.uns.get(f"{column}_colors", ())
     categories = getattr(getattr(values, "cat", None), "categories", ())
     return dict(zip(map(str, categories), map(str, given), strict=False)) if len(given) >= len(categories) else {}
@@ -227,7 +231,7 @@ def _classification(adata: Any, color: str | None) -> str | None:
 
 
 def _unknown(adata: Any, color: str | None) -> Array | None:
-    """Return a mask of the unknown cells, or None if the column has no prediction sets."""
+    """Return a mask of the unknown cells, or None if the column does not belong to prediction sets."""
     key = _classification(adata, color)
     return None if key is None else np.asarray(adata.obs[f"{key}_unknown"], dtype=bool)
 
@@ -288,7 +292,7 @@ def _draw_panel(ax: Any, X: Array, panel: Panel, c: float, style: tuple[str, flo
 
 
 def _draw_legends(axes: list[Any], panels: list[Panel]) -> None:
-    """Draw a legend to the right of each panel; if panels have the same categories, only the last gets a legend."""
+    """Draw a legend to the right of each panel; of panels with the same categories, only the last has a legend."""
     groups: list[list[int]] = []
     for k, panel in enumerate(panels):
         alike = [group for group in groups if _agree(panel.styles, *(panels[j].styles for j in group))]
@@ -307,7 +311,7 @@ def _draw_legends(axes: list[Any], panels: list[Panel]) -> None:
 
 def _draw_legend(ax: Any, handles: list[Any], names: list[str]) -> None:
     columns = -(-len(names) // ENTRIES)
-    # If the panel has a colour bar, the legend (of the unknown cells) is placed below it.
+    # If the panel has a colour bar, the legend of the unknown cells is placed below the colour bar.
     place = {
         "loc": "lower left" if ax.child_axes else "upper left",
         "bbox_to_anchor": (1.02, 0 if ax.child_axes else 1),
@@ -320,7 +324,7 @@ def _draw_legend(ax: Any, handles: list[Any], names: list[str]) -> None:
 
 
 def _agree(one: dict[Any, ClassStyle] | None, *others: dict[Any, ClassStyle] | None) -> bool:
-    """Return whether panels can share a legend: their styles agree, and one panel has all categories."""
+    """Return whether panels can share a legend: their styles must agree, and one panel must have all categories."""
     together = [styles or {} for styles in (one, *others)]
     most = max(together, key=len)
     return all(together) and all(most.get(label) == style for own in together for label, style in own.items())
@@ -357,7 +361,7 @@ def _styles(adata: Any, color: str | None, categories: Any, palette: Any) -> dic
 
 
 def _answer_styles(adata: Any, key: str, categories: Any) -> dict[Any, ClassStyle]:
-    """Return the style of each answer: cell types keep their style, and inner nodes of the tree are squares."""
+    """Return the style of each answer: cell types have their usual styles, and inner nodes of the tree are squares."""
     label_key = adata.uns[key]["params"]["label_key"]
     column = label_key if label_key in adata.obs else key
     types = adata.obs[column].astype("category").cat.categories
@@ -383,10 +387,14 @@ def _passed(palette: Any, categories: Any) -> dict[Any, Any]:
     if isinstance(palette, Mapping):
         missing = [label for label in categories if label not in palette]
         if missing:
-            raise ValueError(f"palette lacks {len(missing)} categories, first {missing[0]!r}.\nAdd their colours.")
+            raise ValueError(
+                f"palette lacks {len(missing)} categories; the first is {missing[0]!r}.\nAdd their colours."
+            )
         return {label: palette[label] for label in categories}
     if len(palette) < len(categories):
-        raise ValueError(f"palette has {len(palette)} colours for {len(categories)} categories.\nPass one for each.")
+        raise ValueError(
+            f"palette has {len(palette)} colours for {len(categories)} categories.\nPass one colour per category."
+        )
     return dict(zip(categories, palette, strict=False))
 
 
@@ -417,13 +425,13 @@ def _boundaries(adata: Any, key: str | bool | None) -> BoundaryDisplay | None:
         return None
     if not isinstance(key, str):
         raise ValueError(
-            f"boundaries=True needs the key of a classification as color=; got {key!r}.\nPass a key of tl.classify."
+            f"boundaries=True requires the key of a classification as color=; got {key!r}.\nPass a key of tl.classify."
         )
     return BoundaryDisplay.from_estimator(stored_model(adata, key))
 
 
 def _draw_lines(ax: Any, display: BoundaryDisplay) -> None:
-    """Draw boundary arcs if the model has them, otherwise the edges of its regions."""
+    """Draw the boundary arcs of the model or, if there are none, the edges of its regions."""
     from matplotlib.patches import Circle
 
     for arc in display.boundaries:

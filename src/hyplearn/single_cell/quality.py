@@ -1,4 +1,4 @@
-"""Quality of a classifier of cells: held-out accuracy and recall, and classes that are never predicted."""
+"""Estimate the accuracy and recall of a classifier of cells, and warn about classes that are never predicted."""
 
 import warnings
 from typing import Any
@@ -14,7 +14,7 @@ FOLDS = 5
 
 
 def held_out_quality(estimator: Any, model: Any, X: Array, labels: Array) -> dict[str, Any]:
-    """Return the training accuracy, and the accuracy and the recall of each class on held-out cells."""
+    """Return the training accuracy, the cross-validated accuracy, and the cross-validated recall of each class."""
     classes, codes = np.unique(labels, return_inverse=True)
     counts = np.bincount(codes)
     dealt = np.where(counts[codes] > 1, deal_in_turn(codes, FOLDS), -1)  # the only cell of a class is never held out
