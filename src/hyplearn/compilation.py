@@ -108,7 +108,7 @@ def announce_compilation(patience: float = PATIENCE) -> None:
 
 @contextmanager
 def timed_compilation() -> Iterator[list[float]]:
-    """Measure the compilation time in seconds."""
+    """Measure the compilation time within the context, in seconds."""
     from numba.core import event
 
     listener = _listener(event.Listener)(lambda seconds: None, of_hyplearn=False)

@@ -14,7 +14,7 @@ from hyplearn.types import Array, Points
 
 
 def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Cone coordinates: hyperboloid coordinates about p and a constant column, all multiplied by ρ / sinh ρ.
+    r"""Compute hyperboloid coordinates about p and a constant column, all multiplied by ρ / sinh ρ.
 
     .. math:: \frac{\rho}{\sinh \rho} \bigl(\cosh \rho, \; \sqrt c\, z, \; 1\bigr)
               = \Bigl(\rho \coth \rho, \; \rho\, e, \; \frac{\rho}{\sinh \rho}\Bigr), \qquad \rho = \sqrt c\, d(x, p)
@@ -52,7 +52,7 @@ def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def cone_rows(X: Array, p: Array, *, c: float, gaps: Array, squares: Array | None = None) -> tuple[TangentRows, Array]:
-    r"""Cone coordinates in implicit form: the columns ρ e as ``TangentRows``, and the first column ρ coth ρ.
+    r"""Compute cone coordinates in implicit form: the columns ρ e as ``TangentRows``, and the first column ρ coth ρ.
 
     Points and their gaps are not validated. The first column is :math:`\frac{\rho}{\sinh \rho} (1 + (\cosh \rho - 1))`.
     It is computed from the coefficients of frame coordinates: ``along`` is :math:`\frac{2}{1 - c\|x\|^2}` times the

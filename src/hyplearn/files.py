@@ -1,4 +1,4 @@
-"""Read files safely, checking their format and that they do not change meanwhile, and write files atomically."""
+"""Read files with checks of their format and for concurrent changes, and write files atomically."""
 
 import errno
 import glob

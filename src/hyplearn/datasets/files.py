@@ -229,7 +229,8 @@ def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
         d, integers = images.X_train.shape[-1], y.astype(np.int64)
         if X.ndim != 2 or X.shape[1] != d or y.shape != X.shape[:1] or np.any(y != integers):
             raise ValueError(
-                f"{path} contains points of shape {X.shape} with labels of shape {y.shape}.\n"
+                f"{path} contains points of shape {X.shape} with labels of shape {y.shape}, which is not the expected "
+                "layout.\n"
                 f"Save it again, with {_BALL_LAYOUT}."
             )
         images[f"y_{part}"] = integers

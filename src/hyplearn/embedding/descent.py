@@ -27,7 +27,7 @@ from hyplearn.types import Array
 
 # Number of points up to which a full eigendecomposition is as fast as Lanczos' method for the lowest eigenvalues.
 SMALL = 400
-# Number of steps that L-BFGS stores, which is the usual value. Each step takes two arrays of the size of X.
+# Number of steps that L-BFGS stores, for which 10 is the usual value. Each step takes two arrays of the size of X.
 MEMORY = 10
 # Maximum number of times that a step is halved before the descent stops. The last step is 1e-9 times the first.
 MOST_HALVINGS = 30

@@ -181,7 +181,7 @@ def point(X, i):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def turn(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
-    """Return the sign of ``det[z_A(B), z_A(C)]``: 1 for a left turn, -1 for a right turn, 0 on a geodesic."""
+    """Return the sign of ``det[z_A(B), z_A(C)]``: 1 for left turns, -1 for right turns, 0 if all lie on a geodesic."""
     value, bound = turn_and_bound(A, B, C, gap_a, c)
     if abs(value) > bound:
         return np.sign(value)

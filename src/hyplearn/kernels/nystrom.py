@@ -32,7 +32,7 @@ MOST_PAIRED = 1000
 
 @dataclass(frozen=True)
 class LandmarkKernel:
-    """Kernel between points and landmarks.
+    """Kernel function between arbitrary points and fixed landmarks.
 
     Attributes
     ----------

@@ -113,7 +113,7 @@ class BaselineClassifier(OneVsRest):
         return {**found, "dual_gap_": gaps}
 
     def _warn(self, message: str) -> None:
-        """Warn that some problems were not solved; ``fit`` reissues the warning for the caller's line."""
+        """Warn that some problems were not solved; ``fit`` reissues the warning at the line of its caller."""
         warnings.warn(f"{type(self).__name__} {message}", ConvergenceWarning, stacklevel=2)
 
     def _calibrate(self, data: TrainingData, *, warned: bool, known: HeldOut | None = None) -> None:

@@ -20,9 +20,9 @@ from hyplearn.geometry.mean import (
 )
 from hyplearn.types import Array
 
-# Newton's method starts at the mean of a sample, computed to START_TOL. The sample has at most FIRST_ROWS rows and
-# FIRST_NUMBERS coordinates. Data in memory with at most COPIED_NUMBERS coordinates are used without sampling, because
-# copying each group is cheaper than selecting its rows in every pass.
+# Newton's method starts at the mean of a sample, which is computed with the tolerance START_TOL. The sample has at most
+# FIRST_ROWS rows and FIRST_NUMBERS coordinates. Data in memory with at most COPIED_NUMBERS coordinates are used without
+# sampling, because copying each group is cheaper than selecting its rows in every pass.
 FIRST_ROWS, FIRST_NUMBERS, START_TOL, COPIED_NUMBERS = 20_000, 2**22, 1e-4, 2**20
 # EXACT and CLASS_TOL are the tolerances of the mean of all points and of class means in many dimensions. The distance
 # to the exact mean is proven to be smaller. In up to FEW_DIMENSIONS dimensions, MEAN_TOL suffices because a last Newton

@@ -173,7 +173,7 @@ def _signs(block: LabelledBlock, sides: Array) -> Array:
 
 @checkpointable
 class Scan(NamedTuple):
-    """Rows of each side with the smallest heights, their maximum number, and the smallest height of any row."""
+    """Result of a scan: the rows of each side with the smallest heights, and the smallest height of any row."""
 
     positions: Array
     X: Array

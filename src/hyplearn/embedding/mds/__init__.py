@@ -42,7 +42,7 @@ SHORTEST = 1e-9
 
 @dataclass(eq=False, repr=False)
 class HyperbolicMDS(BaseEstimator):
-    r"""Multidimensional scaling: points of the ball whose hyperbolic distances approximate given distances.
+    r"""Embed points in the ball by multidimensional scaling, so that their distances approximate given distances.
 
     The spectral solution (hydra) is exact for hyperbolic distances. For other distances, the stress
     :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2` is minimised by a descent. The descent starts at the spectral solution
@@ -253,7 +253,7 @@ def _check_longest(D: Array, c: float) -> None:
 
 
 def spanning_tree_start(D: Array, d: int) -> Array:
-    """Lay out the minimum spanning tree of distances in curvature -1 in the unit ball, and return its points.
+    """Lay out the minimum spanning tree of the given distances in the unit ball, and return its points.
 
     If the distances are measured along a tree, their spanning tree is that tree. The layout is "wedges" in the disk and
     "sarkar" in more dimensions, with the middle of the longest path at the origin.

@@ -221,7 +221,7 @@ def _pairs(X, gaps, D, relative, first, stride, gradient):  # type: ignore[no-un
             error, sinh = _error(square / (gaps[i] * gaps[j]), D[i, j])
             weight = _weight(D[i, j], relative)
             value += weight * error * error
-            # The gradient is not defined at coincident points, so such pairs are left out of it.
+            # The gradient is not defined at coincident points, so such pairs do not contribute to it.
             if sinh > 0.0:
                 pull = 4.0 * weight * error / sinh
                 pull_i, pull_j = pull / gaps[j], pull / gaps[i]

@@ -202,7 +202,7 @@ def _row_slopes(points, pairs, over_Z, F, exaggeration, first, stride):  # type:
             p_i, p_j = kernel[at + k] * over_Z[i], kernel[at + k] * over_Z[j]
             excess = f[at + k] - 1.0
             slope = 2.0 * exaggeration * q[at + k] + p_i * (excess - F[i]) + p_j * (excess - F[j])
-            # The gradient is not defined at coincident points, so such pairs are left out of it.
+            # The gradient is not defined at coincident points, so such pairs do not contribute to it.
             sinh = math.sqrt(t[k] * (t[k] + 2.0)) if t[k] > 0.0 else np.inf
             pull[k] = 2.0 * gamma * slope / sinh
         bend = 0.0

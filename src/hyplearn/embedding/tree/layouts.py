@@ -96,7 +96,10 @@ def _sarkar(X, parents, counts, first, lengths, codes, starts):  # type: ignore[
 
 @njit(cache=True, error_model="numpy")
 def _direction(X, v, u, out):  # type: ignore[no-untyped-def]
-    """Write the unit vector at v towards u, parallel to ``s - ‖s‖²/g v`` with ``s = u - v`` and the gap g of v."""
+    """Write the unit vector at node v that points to node u.
+
+    The vector is parallel to ``s - ‖s‖²/g v``, where ``s = u - v`` and g is the gap of v.
+    """
     square = 0.0
     for j in range(X.shape[1]):
         square += (X[u, j] - X[v, j]) ** 2
