@@ -1,6 +1,6 @@
 """Draw the figures of ``docs/internals``: the calls from ``fit`` to a kernel, and the working sets of the hinge solver.
 
-``python tools/draw_internals.py`` writes ``docs/images/road.svg`` and ``docs/images/working_sets.svg``.
+``python tools/draw_internals.py`` writes ``docs/images/call_stack.svg`` and ``docs/images/working_sets.svg``.
 """
 
 from pathlib import Path
@@ -31,7 +31,7 @@ CALLS = [
 ]
 
 
-def draw_road(path: Path) -> None:
+def draw_call_stack(path: Path) -> None:
     """Draw a box for each call from ``fit`` to the kernel, outermost first."""
     figure, axes = plt.subplots(figsize=(WIDTH, 5.2))
     for i, (name, place, purpose) in enumerate(CALLS):
@@ -104,5 +104,5 @@ def draw_working_sets(path: Path) -> None:
 
 if __name__ == "__main__":
     mpl.rcParams.update(STYLE | {"svg.hashsalt": "hyplearn"})
-    draw_road(IMAGES / "road.svg")
+    draw_call_stack(IMAGES / "call_stack.svg")
     draw_working_sets(IMAGES / "working_sets.svg")

@@ -38,7 +38,7 @@ def callers(frame):
 
 
 @pytest.fixture
-def road(monkeypatch):
+def call_chain(monkeypatch):
     """Longest chain of calls from fit to the kernel; a task continues the chain of its submission."""
     submit, kernel, longest = ThreadPoolExecutor.submit, margin_scan.scan_kernel, []
     handed_over, to_cluster = threading.local(), []
@@ -95,13 +95,13 @@ def assert_few(chain):
 
 
 @pytest.mark.parametrize("kind", ["array", "memmap", "parquet"])
-def test_the_call_stack_from_fit_to_the_kernel_is_short(kind, tmp_path, road):
+def test_the_call_stack_from_fit_to_the_kernel_is_short(kind, tmp_path, call_chain):
     fit(kind, tmp_path)
-    assert_few(road[road.index("fit") :])
+    assert_few(call_chain[call_chain.index("fit") :])
 
 
 @pytest.mark.usefixtures("cluster")
-def test_the_call_stack_from_fit_to_the_kernel_on_a_worker_is_short(tmp_path, road):
+def test_the_call_stack_from_fit_to_the_kernel_on_a_worker_is_short(tmp_path, call_chain):
     fit("dask", tmp_path)
-    assert "_fold_on_worker" in road
-    assert_few(road[road.index("fit") :])
+    assert "_fold_on_worker" in call_chain
+    assert_few(call_chain[call_chain.index("fit") :])
