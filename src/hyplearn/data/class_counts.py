@@ -8,7 +8,7 @@ import numpy as np
 
 from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.folding import in_any_order
-from hyplearn.data.labels import distinct
+from hyplearn.data.labels import class_sizes, distinct
 from hyplearn.data.points import Block, PointSource, check_shapes
 from hyplearn.geometry.border import hyperboloid_advice, outside_sentence
 from hyplearn.geometry.kernels import norms, row_gaps
@@ -65,12 +65,12 @@ def _count(block: Block, name: str, n_features: int, c: float, keep_gaps: bool) 
     gaps = row_gaps(block.X, c)
     outside, kept = find_outside(block, gaps, name, c), [gaps] if keep_gaps else []
     assert block.y is not None
-    classes, codes = distinct(block.y, block.start)
-    counts = np.bincount(codes, minlength=len(classes))
     if block.weights is None:
+        classes, counts = class_sizes(block.y, block.start)
         ones = np.ones(len(classes))
         return ClassCounts(classes, counts, counts.astype(np.float64), ones, ones, outside, kept)
-    lowest, highest = np.full(len(classes), np.inf), np.zeros(len(classes))
+    classes, codes = distinct(block.y, block.start)
+    counts, lowest, highest = np.bincount(codes), np.full(len(classes), np.inf), np.zeros(len(classes))
     np.minimum.at(lowest, codes, np.where(block.weights > 0, block.weights, np.inf))
     np.maximum.at(highest, codes, block.weights)
     return ClassCounts(classes, counts, np.bincount(codes, block.weights), lowest, highest, outside, kept)

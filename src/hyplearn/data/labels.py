@@ -77,9 +77,8 @@ def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
     Integers with a small range, and floats with two distinct values, are not sorted. Objects are compared with Python's
     ``==``, because NumPy ignores trailing NULs when it compares strings.
     """
-    if y.dtype.kind in "iu" and len(y) and (high := int(y.max())) - (low := int(y.min())) < FEW_VALUES:
-        offsets = y.astype(np.int64) - low if high < 2**63 else (y - y.min()).astype(np.int64)
-        present = np.bincount(offsets, minlength=high - low + 1) > 0
+    if (offsets := _offsets(y)) is not None:
+        present = np.bincount(offsets) > 0
         return y.min() + np.flatnonzero(present).astype(y.dtype), (np.cumsum(present) - 1)[offsets]
     ends = np.array([y.min(), y.max()]) if y.dtype.kind == "f" and len(y) else np.empty(0)
     if len(ends) and ends[0] < ends[1] and np.all((y == ends[0]) | (y == ends[1])):
@@ -91,6 +90,26 @@ def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
     check_present(labels, start)
     classes = as_objects(_ordered(labels))
     return classes, object_codes(y, classes)
+
+
+def class_sizes(y: Array, start: int = 0) -> tuple[Array, Array]:
+    """Return the sorted distinct labels and the number of rows of each, without codes where they are not needed."""
+    if (offsets := _offsets(y)) is not None:
+        sizes = np.bincount(offsets)
+        present = np.flatnonzero(sizes)
+        return y.min() + present.astype(y.dtype), sizes[present]
+    classes, codes = distinct(y, start)
+    return classes, np.bincount(codes, minlength=len(classes))
+
+
+def _offsets(y: Array) -> Array | None:
+    """Return the differences of integer labels from the smallest one; None for a large range or other labels."""
+    if y.dtype.kind not in "iu" or not len(y):
+        return None
+    low, high = int(y.min()), int(y.max())
+    if high - low >= FEW_VALUES:
+        return None
+    return y.astype(np.int64) - low if high < 2**63 else (y - y.min()).astype(np.int64)
 
 
 def _ordered(labels: list[Any]) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from hyplearn.data.folding import Folding, Merge, joined
+from hyplearn.data.folding import Folding, Merge, joined, map_in_threads
 from hyplearn.files import check_unpacked
 from hyplearn.types import Array
 
@@ -117,6 +117,12 @@ class PointSource(ABC):
 
     def map(self, function: Callable[..., T], *arguments: Any, threads: int = 1, first: int = 0) -> Iterator[T]:
         """Yield ``function(block, *arguments)`` for every block, in order, while the next blocks are read."""
+        if self.in_memory:
+            for rows, result in map_in_threads(_with_length, self.blocks(first), threads, (function, *arguments)):
+                if self.on_block is not None:
+                    self.on_block(rows)
+                yield result
+            return
         with ThreadPoolExecutor(threads) as pool:
             pending: deque[tuple[int, Future[T]]] = deque()
             for block in chain(read_ahead(self.blocks(first)), repeat(None)):
@@ -208,6 +214,10 @@ class PointSource(ABC):
                 return None
             blocks.append(block)
         return join_blocks(blocks)
+
+
+def _with_length(block: Block, function: Callable[..., T], *arguments: Any) -> tuple[int, T]:
+    return len(block.X), function(block, *arguments)
 
 
 def join_blocks(blocks: Sequence[Block], start: int = 0) -> Block:

@@ -231,10 +231,9 @@ def _columns(block: LabelledBlock) -> tuple[Array, Array, Array, Array]:
 
 
 def _subsample_block(block: LabelledBlock, sides: Array, strides: Array) -> tuple[Array, Array, Array, Array]:
-    own = sides[block.codes]
-    kept = subsample(block.start, own, strides)
-    part = block.taken(kept)
-    return part.X, part.codes, part.row_weights * strides[own[kept]], part.gaps
+    strides = strides[sides]
+    part = block.taken(subsample(block.start, block.codes, strides))
+    return part.X, part.codes, part.row_weights * strides[part.codes], part.gaps
 
 
 def subsample_strides(counts: Array, most: int) -> Array:

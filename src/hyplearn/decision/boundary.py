@@ -27,6 +27,7 @@ Hyperplane: TypeAlias = tuple[Array, Array]
 # Largest value of N / ‖u‖ that is treated as 0, so that the zero set is a horosphere. A horosphere is represented as an
 # equidistant of a hyperplane at distance 18 from the centre; in float64 the two cannot be distinguished.
 LIGHT_LIKE = 1e-8
+EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Equidistant(NamedTuple):
@@ -51,6 +52,13 @@ class Equidistant(NamedTuple):
         # A unit vector is not normalised again, because that would change its last bits.
         w = np.sqrt(c) * (self.w if abs(length - 1) <= 1e-15 else self.w / length)
         return z_dot(X, w, self.p, c=c, gaps=gaps)
+
+    def linear_form(self, c: float) -> tuple[Array, float]:
+        """Return a and k such that ``(⟨x, a⟩ + k) / gap`` of a point x is its level plus a constant."""
+        w = np.sqrt(c) * self.w / np.linalg.norm(self.w)
+        product, square = float(self.p @ w), float(self.p @ self.p)
+        bend = c * product / float(row_gaps(self.p[None], c)[0])
+        return 2 * w + 4 * bend * self.p, -2 * (product + bend * (1 / c + square))
 
     def distance_at(self, levels: Any, c: float) -> Any:
         """Convert levels to signed distances."""
@@ -79,6 +87,10 @@ class Sphere(NamedTuple):
         gap_p = row_gaps(self.p[None], c)[0]
         return self.side * (np.sqrt(squared_distances(X, self.p)) / np.sqrt(gaps) / np.sqrt(gap_p))
 
+    def linear_form(self, c: float) -> tuple[Array, float]:
+        """Return a and k such that ``(⟨x, a⟩ + k) / gap`` of a point x increases with its level."""
+        return -2 * self.side * self.p, self.side * (1 / c + float(self.p @ self.p))
+
     def distance_at(self, levels: Any, c: float) -> Any:
         """Convert levels to signed distances."""
         root = np.sqrt(c)
@@ -91,6 +103,29 @@ class Sphere(NamedTuple):
 
 
 Boundary: TypeAlias = Equidistant | Sphere
+
+
+def least_distance(boundary: Boundary, X: Array, gaps: Array, sides: Array, c: float) -> float:
+    """Return the smallest distance of a point to the boundary, negative on the wrong side; see ``Decision.margins``.
+
+    A matrix product finds the few rows that may be the nearest, up to its rounding errors. Only their levels are
+    computed.
+    """
+    a, k = boundary.linear_form(c)
+    values = X @ a
+    values += k
+    values /= gaps
+    largest = (float(np.linalg.norm(a)) / math.sqrt(c) + abs(k)) / float(gaps.min())
+    error, least = 8 * (len(a) + 8) * EPSILON * largest, math.inf
+    # Shifted this far, the lowest value is one of the positive side if it has points, the highest one of the other.
+    values -= 3 * largest * sides
+    for side, near in ((1, values <= values.min() + error), (-1, values >= values.max() - error)):
+        rows = np.flatnonzero(near)
+        rows = rows[sides[rows] == side]
+        if len(rows):
+            levels = side * boundary.levels(X[rows], gaps[rows], c)
+            least = min(least, side * float(boundary.distance_at(side * levels.min(), c)))
+    return least
 
 
 def plane_boundary(w: Array, p: Array, height: float = 0.0) -> Equidistant:

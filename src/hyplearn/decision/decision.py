@@ -28,6 +28,7 @@ and the sign of its score decides; for more classes, the class with the largest 
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -40,6 +41,7 @@ from hyplearn.decision.boundary import (
     Equidistant,
     Hyperplane,
     boundaries_of,
+    least_distance,
     plane_boundary,
     touching_hyperplane,
 )
@@ -209,26 +211,19 @@ class Decision:
                 columns[:, k] = found.distances(X, gaps, self.c)
         return columns
 
-    def margins(self, X: Array, gaps: Array, own: Array) -> Array:
+    def margins(self, X: Array, gaps: Array, own: Iterable[Array]) -> Array:
         """Return, for each problem, the smallest distance of a point to the boundary; it is negative on the wrong side.
 
-        ``own`` has one row per problem, with 1 for points of the positive class, -1 for points of the other classes,
+        ``own`` has one array per problem, with 1 for points of the positive class, -1 for points of the other classes,
         and 0 for points to leave out.
         """
         boundaries = self.boundaries
         assert boundaries is not None
         if None in boundaries:
-            distances = self.distances(X, gaps).T
-            return np.min(np.where(own > 0, distances, -distances), axis=1, where=own != 0, initial=np.inf)
-        found = []
-        for boundary, sides in zip(boundaries, own, strict=True):
-            assert boundary is not None
-            levels = boundary.levels(X, gaps, self.c)
-            # The distance increases with the level, so only the extreme levels are converted to distances.
-            lowest = np.min(levels, where=sides > 0, initial=np.inf)
-            highest = np.max(levels, where=sides < 0, initial=-np.inf)
-            found.append(min(boundary.distance_at(lowest, self.c), -boundary.distance_at(highest, self.c)))
-        return np.array(found)
+            pairs = zip(self.distances(X, gaps).T, own, strict=True)
+            return np.array([np.min(np.where(s > 0, d, -d), where=s != 0, initial=np.inf) for d, s in pairs])
+        pairs = zip((boundary for boundary in boundaries if boundary is not None), own, strict=True)
+        return np.array([least_distance(boundary, X, gaps, sides, self.c) for boundary, sides in pairs])
 
     @property
     def has_distances(self) -> bool:

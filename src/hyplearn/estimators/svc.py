@@ -550,7 +550,8 @@ def _sums_of_block(block: LabelledBlock, problem: VerifiedProblem, support: Arra
 
 def _least_distances(block: LabelledBlock, boundaries: Decision, positives: Array) -> Array:
     """For each problem, the smallest signed distance from a row of the block with positive weight to the boundary."""
-    own = np.where(block.codes == positives[:, None], 1, -1) * block.present
+    signs = (2 * (block.codes == k).view(np.int8) - 1 for k in positives)
+    own = signs if block.weights is None else (own * (block.weights > 0) for own in signs)
     return boundaries.margins(block.X, block.gaps, own)
 
 

@@ -140,19 +140,22 @@ def build_rows(
     is_explicit = isinstance(build, ConeRowBuilder) and n_columns <= EXPLICIT_COLUMNS
     rebuilt = data.n_rows > KEPT_ROWS or (is_explicit and data.n_rows * n_columns > explicit_numbers)
     if data.in_memory and not rebuilt:
-        return KeptRows(build, data.blocks, data.n_rows, n_columns, n_classes, threads)
+        return KeptRows(build, data.blocks, data.n_rows, n_columns, n_classes, threads, _known_costs(data, C))
     return stream_rows(data, build, C, n_columns, n_classes, threads)
+
+
+def _known_costs(data: TrainingData, C: float) -> Costs:
+    lowest, highest, total = data.weights
+    return Costs(C * lowest, C * highest if highest else 0.0, C * total)
 
 
 def stream_rows(
     data: TrainingData, build: RowBuilder, C: float, n_columns: int, n_classes: int, threads: int
 ) -> "StreamedRows":
     """Return rows of the training data that are rebuilt in every pass, with costs of C times their weights."""
-    lowest, highest, total = data.weights
-    costs = Costs(C * lowest, C * highest if highest else 0.0, C * total)
     encoded = partial(build_encoded, encoder=data.encoder, build=build)
     kept = np.inf if data.in_memory else MOST_KEPT
-    return StreamedRows(data.points, encoded, data.n_rows, n_columns, n_classes, threads, costs, kept)
+    return StreamedRows(data.points, encoded, data.n_rows, n_columns, n_classes, threads, _known_costs(data, C), kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,11 +168,17 @@ class KeptRows(MemoryRows):
     n_columns: int
     n_classes: int = 0
     threads: int = 1
+    known_costs: Costs | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and number of columns."""
         return self.n_rows, self.n_columns
+
+    @cached_property
+    def cost_range(self) -> Costs:
+        """Smallest positive cost, largest cost, and total cost; computed from the rows if not given."""
+        return super().cost_range if self.known_costs is None else self.known_costs
 
     @cached_property
     def kept(self) -> list[Rows]:
@@ -183,7 +192,7 @@ class KeptRows(MemoryRows):
 
     def altered(self, function: Callable[..., Rows], *arguments: Any) -> "KeptRows":
         """Apply ``function(block, *arguments)`` to every block, and return the resulting rows."""
-        other = replace(self)
+        other = replace(self, known_costs=None)
         other.__dict__["kept"] = [function(block, *arguments) for block in self.kept]
         return other
 
