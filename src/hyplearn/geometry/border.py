@@ -36,12 +36,19 @@ def border(
 
     def decorate(function: Callable[P, Array]) -> Callable[P, Array]:
         signature = inspect.signature(function)
+        parameters = signature.parameters
+        defaults = {name: one.default for name, one in parameters.items() if one.default is not one.empty}
+        positional = [name for name, one in parameters.items() if one.kind is not one.KEYWORD_ONLY]
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> Array:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            given = bound.arguments
+            given: dict[str, Any] = {**defaults, **dict(zip(positional, args, strict=False)), **kwargs}
+            if (
+                given.keys() != parameters.keys()
+                or len(args) > len(positional)
+                or any(name in kwargs for name in positional[: len(args)])
+            ):
+                signature.bind(*args, **kwargs)  # raises TypeError; it is slow, so valid calls do without it
             c = given["c"] = check_c(given["c"])
             present = [name for name in vectors if given[name] is not None]
             dtype = _result_dtype([given[name] for name in present])
@@ -51,7 +58,7 @@ def border(
             for name in scalars:
                 if given[name] is not None:
                     given[name] = _as_reals(given[name], name)
-            result = function(*bound.args, **bound.kwargs).astype(dtype, copy=False)
+            result = function(**given).astype(dtype, copy=False)  # type: ignore[call-arg]
             return pull_inside(result, c) if into_ball else result[()]
 
         return checked
@@ -172,7 +179,8 @@ def _check_finite(array: Array, name: str) -> None:
 
 def _result_dtype(arrays: list[ArrayLike]) -> type[np.floating[Any]]:
     """Return the float type of the result: float16 or float32 if no input is more precise, otherwise float64."""
-    dtype = np.result_type(*(np.asarray(x).dtype for x in arrays))
+    dtypes = {np.asarray(x).dtype for x in arrays}
+    dtype = dtypes.pop() if len(dtypes) == 1 else np.result_type(*dtypes)
     return dtype.type if dtype.kind == "f" and dtype.itemsize < 8 else np.float64
 
 

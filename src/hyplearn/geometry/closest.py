@@ -22,15 +22,16 @@ orthogonal to L, with the displacements at b transported to a along L) the dista
 which is the quadratic approximation of ``cosh d``, divided by ``cosh d``. It is smooth even if the hulls intersect.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numba import njit
 
-from hyplearn.geometry.ball import distance, gap, log_map, midpoint, mobius_add, project, ray, translate, transport
+from hyplearn.geometry.ball import distance, gap, log_map, midpoint, ray, step_along, translate, transport
 from hyplearn.geometry.border import check_two_sets
 from hyplearn.geometry.hull import central_row, klein_about
 from hyplearn.geometry.kernels import row_dot, row_gaps, squared_distance, squared_distances, unrolled
@@ -49,6 +50,9 @@ NEAR_THE_RIM = 0.1
 # length of the line search.
 NEWTON_STEPS = 30
 SMALLEST_STEP = 1e-8
+# Number of coordinates of a set above which the passes over both sets are made in two threads. A pass over fewer
+# coordinates takes less time than it takes to pass it to a thread.
+THREADED_NUMBERS = 2**15
 
 
 @dataclass(frozen=True)
@@ -152,13 +156,14 @@ def closest_points(
     else:
         A, B = _Hull(X_a, gaps_a, middle, c), _Hull(X_b, gaps_b, middle, c)
     with ThreadPoolExecutor(min(threads, 2)) as pool:
-        pair = _descend(A, B, tol, max_iter, pool)
+        threaded = threads > 1 and max(X_a.size, X_b.size) > THREADED_NUMBERS
+        pair = _descend(A, B, tol, max_iter, pool.map if threaded else map)
     return _move_back(pair, X_a, X_b, middle, c) if near_the_rim else pair
 
 
-def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPoolExecutor) -> ClosestPoints:
+def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, each: Callable[..., Any]) -> ClosestPoints:
     """Alternate Newton's method on the working rows with passes over all rows, until the gap is below tol."""
-    half_spaces: tuple[HalfSpace | None, HalfSpace | None] = (None, None)
+    bounds: list[tuple[_Hull, Array, float]] = []  # arguments of the half-spaces that prove the lower bound
     status: Status = "max_iter"
     lower, goal, n_iter = 0.0, np.inf, 0
     while n_iter < max_iter:
@@ -170,10 +175,10 @@ def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPool
             status = "intersect"
             break
         u_a, u_b = A.direction(B.point), B.direction(A.point)
-        delta_a, delta_b = pool.map(_Hull.add_rows_beyond, (A, B), (u_a, u_b))
+        delta_a, delta_b = each(_Hull.add_rows_beyond, (A, B), (u_a, u_b))
         if apart - delta_a - delta_b > lower:
             lower = apart - delta_a - delta_b
-            half_spaces = A.half_space(u_a, delta_a), B.half_space(u_b, delta_b)
+            bounds = [(A, u_a, delta_a), (B, u_b, delta_b)]
         if lower > 0 and apart - lower <= max(tol * max(np.sqrt(A.c), apart), spacing):
             status = "optimal"
             break
@@ -184,6 +189,7 @@ def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPool
             break
         goal = 0.0 if at_rest and goal < np.inf else 0.1 * (delta_a + delta_b)
     lower = min(lower, apart)
+    half_spaces = [hull.half_space(u, delta) for hull, u, delta in bounds] or [None, None]
     return ClosestPoints(
         a=A.point, b=B.point, distance=float(apart / np.sqrt(A.c)), lower_bound=float(lower / np.sqrt(A.c)),
         support_a=A.rows[A.weights > 0], support_b=B.rows[B.weights > 0],
@@ -261,11 +267,11 @@ class _Hull:
         for _ in range(4):
             K, mixed = new.klein()
             k = mixed @ K
-            square = k @ k
-            if square <= EPS**2:
+            length = np.linalg.norm(k)
+            if length <= EPS:
                 break
-            y = k / (1 + np.sqrt(max(1 - square, 0.0))) / np.sqrt(self.c)
-            new.point = mobius_add(new.point, project(y, c=self.c), c=self.c)
+            far = np.arctanh(min(length, 1 - EPS)) / np.sqrt(self.c)
+            new.point = step_along(0.5 * new.gap * far / length * k, new.point, c=self.c)
         return new
 
     def direction(self, other: Array) -> Array:

@@ -184,8 +184,13 @@ def _inseparable(pair: ClosestPoints, c: float) -> Separation:
 
 def _rows_of_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array]:
     """Return the positions of each side's rows in a block, without rows of weight 0."""
-    present, second = block.present, sides[block.codes] > 0
-    return np.flatnonzero(present & ~second), np.flatnonzero(present & second)
+    second, present = _second_side(block, sides), block.present
+    return np.flatnonzero(present > second), np.flatnonzero(present & second)
+
+
+def _second_side(block: LabelledBlock, sides: Array) -> Array:
+    """Return whether each row of a block belongs to the second side."""
+    return np.take(sides > 0, block.codes)
 
 
 def _first_rows(data: TrainingData, sides: Array, most: int) -> tuple[Array, Array, bool]:
@@ -199,8 +204,9 @@ def _first_rows(data: TrainingData, sides: Array, most: int) -> tuple[Array, Arr
 
 
 def _count_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array, Array]:
-    first, second = _rows_of_sides(block, sides)
-    return np.array([block.start]), np.array([len(first)]), np.array([len(second)])
+    present = block.present
+    n_second, n = np.count_nonzero(present & _second_side(block, sides)), np.count_nonzero(present)
+    return np.array([block.start]), np.array([n - n_second]), np.array([n_second])
 
 
 def _every_of_side(
@@ -234,12 +240,12 @@ def _beyond(
 ) -> Beyond:
     """Find the rows of a block that lie farthest outside the half-spaces, and the smallest margin of the hyperplane."""
     products = np.sqrt(c) * z_dot(block.X, *hyperplane, c=c, gaps=block.gaps)
-    first, second = _rows_of_sides(block, sides)
-    least = float(min((-products[first]).min(initial=np.inf), products[second].min(initial=np.inf)))
+    products *= 2.0 * _second_side(block, sides) - 1.0
+    least = float((products if block.weights is None else products[block.present]).min(initial=np.inf))
     if not most:
         return Beyond(block.X[:0], block.X[:0], np.empty(0), np.empty(0), most, least)
     parts = []
-    for own, (w, p) in zip((first, second), half_spaces, strict=True):
+    for own, (w, p) in zip(_rows_of_sides(block, sides), half_spaces, strict=True):
         part = block.taken(own)
         margins = np.sqrt(c) / np.linalg.norm(w) * z_dot(part.X, w, p, c=c, gaps=part.gaps)
         parts.append(_highest(part.X, margins, most, BEYOND))
