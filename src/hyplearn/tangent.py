@@ -22,9 +22,9 @@ from hyplearn.geometry import exp_map, gap
 from hyplearn.geometry.border import as_rows, as_vectors, border, check_c, check_inside
 from hyplearn.geometry.kernels import (
     FEW_COLUMNS,
+    bent_products,
     centred_dot_at,
     column_chunks,
-    distance_sums,
     dot,
     fill_coefficients,
     row_dot,
@@ -135,9 +135,7 @@ def z_dot(X: Array, w: Array, p: Array, *, c: float, gaps: Array) -> Array:
 
     X and the gaps are not validated; estimators call this function for predictions after they have validated X.
     """
-    squares, products = distance_sums(X, p, w)
-    squares *= c * float(p @ w) / _gap_of_p(p, c)
-    products -= squares
+    products = bent_products(X, p, w, c * float(p @ w) / _gap_of_p(p, c))
     products *= 2
     products /= gaps
     return products

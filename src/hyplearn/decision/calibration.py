@@ -92,7 +92,9 @@ class Calibration:
 
     def scores(self, values: Array) -> Array:
         """Convert values to scores of the same shape."""
-        return self.mix(values) + self.offsets
+        scores = self.mix(values)
+        scores += self.offsets
+        return scores
 
     def mix(self, values: Array) -> Array:
         """Return the scores without their offsets."""

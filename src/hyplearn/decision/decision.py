@@ -134,12 +134,15 @@ class Decision:
             return self._values_of_0_1(X, gaps)
         if self.kernel is not None:
             return self.kernel.products(X, gaps, self.weights.T) + self.intercepts
-        return np.stack([self._value(X, gaps, k) for k in range(len(self.weights))], axis=1)
+        columns = [self._value(X, gaps, k) for k in range(len(self.weights))]
+        return columns[0][:, None] if len(columns) == 1 else np.stack(columns, axis=1)
 
     def _value(self, X: Array, gaps: Array, k: int) -> Array:
         w, p = self.weights[k], self.points[k]
         if self.link == "arsinh":
-            return self.gain * np.arcsinh(z_dot(X, np.sqrt(self.c) * w, p, c=self.c, gaps=gaps))
+            values = z_dot(X, np.sqrt(self.c) * w, p, c=self.c, gaps=gaps)
+            np.arcsinh(values, out=values)
+            return np.multiply(values, self.gain, out=values)
         if self.link in ("frame", "z"):
             return implicit_rows(X, p, features=self.link, c=self.c, gaps=gaps) @ w
         return X @ w + self.intercepts[k]

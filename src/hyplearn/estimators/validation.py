@@ -31,6 +31,8 @@ from hyplearn.types import Array
 # Largest fraction of training rows that outside="project" may move into the ball. If more rows lie outside, the
 # curvature is wrong or the data are not hyperbolic.
 MOST_OUTSIDE = 0.5
+# Maximum number of rows of an array that are evaluated at a time: few enough that their scores stay in the cache.
+EVALUATED_ROWS = 2**16
 
 
 def training_data(estimator: Any, points: PointSource) -> TrainingData:
@@ -245,9 +247,17 @@ def evaluate(estimator: Any, X: Any, function: Callable[[Array, Array], Array]) 
     """Evaluate ``function(X, gaps)`` block by block, so that an interrupt takes effect between two blocks."""
     if not isinstance(X, (str, os.PathLike, PointSource)):
         X, gaps = ball_rows(estimator, X)
-        step = max(1, BLOCK_NUMBERS // X.shape[1])
-        cuts = [slice(start, start + step) for start in range(0, len(X), step)]
-        return joined([function(X[cut], gaps[cut]) for cut in cuts])
+        step = max(1, min(EVALUATED_ROWS, BLOCK_NUMBERS // X.shape[1]))
+        first = function(X[:step], gaps[:step])
+        if len(X) <= step:
+            return first
+        # The results are written to one array: memory for parts that are joined later would be twice as much.
+        out = np.empty((len(X), *first.shape[1:]), dtype=first.dtype)
+        out[:step] = first
+        for start in range(step, len(X), step):
+            cut = slice(start, start + step)
+            out[cut] = function(X[cut], gaps[cut])
+        return out
     points = prediction_points(estimator, X)
     return joined(
         [function(*inside_rows(estimator, block.X, points.name, start=block.start)) for block in points.blocks()]

@@ -263,28 +263,30 @@ def _rescale(x, columns, lengths):  # type: ignore[no-untyped-def]
 
 def squared_distances(X: Array, p: Array) -> Array:
     """Compute ``‖x - p‖²`` for every row of X."""
-    return distance_sums(X, p)[0]
+    return bent_products(X, p)
 
 
-def distance_sums(X: Array, p: Array, w: Array | None = None) -> tuple[Array, Array]:
-    """Compute ``‖x - p‖²`` and ``⟨x - p, w⟩`` for every row x of X; the products are 0 if w is None.
+def bent_products(X: Array, p: Array, w: Array | None = None, bend: float = 0.0) -> Array:
+    """Compute ``⟨s, w - bend s⟩`` for every row x of X, where s = x - p; if w is None, compute ``‖s‖²``.
 
     BLAS is not used, because its results may depend on the number of threads.
     """
-    squares, products = np.empty(len(X)), np.zeros(len(X))
-    few = X.shape[1] <= FEW_COLUMNS
-    buffer = np.empty(max(2 * X.shape[1], min(X.size, DIFFERENCE_NUMBERS + FEWEST_ROWS * X.shape[1])))
+    out, few = np.empty(len(X)), X.shape[1] <= FEW_COLUMNS
+    buffers = np.empty((2, max(2 * X.shape[1], min(X.size, DIFFERENCE_NUMBERS + FEWEST_ROWS * X.shape[1]))))
+    if few:
+        p, w = p[:, None], None if w is None else w[:, None]
     for part in chunk_slices(X, DIFFERENCE_NUMBERS):
         # If there are few coordinates, sum column by column. If there are many, sum along rows, which einsum does with
         # small rounding errors. A single row is duplicated, because einsum adds the elements of one column in a
         # different order than those of several columns.
         rows = X[part] if len(X[part]) > 1 else np.repeat(X[part], 2, axis=0)
-        s = buffer[: rows.size].reshape(rows.shape[::-1] if few else rows.shape)
-        np.subtract(rows.T if few else rows, p[:, None] if few else p, out=s)
+        s, t = (buffer[: rows.size].reshape(rows.shape[::-1] if few else rows.shape) for buffer in buffers)
+        np.subtract(rows.T if few else rows, p, out=s)
         if w is not None:
-            products[part] = np.einsum("j,ji->i" if few else "j,ij->i", w, s)[: len(X[part])]
-        squares[part] = np.einsum("ji,ji->i" if few else "ij,ij->i", s, s)[: len(X[part])]
-    return squares, products
+            np.multiply(s, -bend, out=t)
+            t += w
+        out[part] = np.einsum("ji,ji->i" if few else "ij,ij->i", s, s if w is None else t)[: len(X[part])]
+    return out
 
 
 @njit(cache=True, error_model="numpy", fastmath={"reassoc"})
