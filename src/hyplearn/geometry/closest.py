@@ -189,7 +189,7 @@ def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, each: Callable[.
             break
         goal = 0.0 if at_rest and goal < np.inf else 0.1 * (delta_a + delta_b)
     lower = min(lower, apart)
-    half_spaces = [hull.half_space(u, delta) for hull, u, delta in bounds] or [None, None]
+    half_spaces: list[Any] = [hull.half_space(u, delta) for hull, u, delta in bounds] or [None, None]
     return ClosestPoints(
         a=A.point, b=B.point, distance=float(apart / np.sqrt(A.c)), lower_bound=float(lower / np.sqrt(A.c)),
         support_a=A.rows[A.weights > 0], support_b=B.rows[B.weights > 0],
@@ -267,7 +267,7 @@ class _Hull:
         for _ in range(4):
             K, mixed = new.klein()
             k = mixed @ K
-            length = np.linalg.norm(k)
+            length = float(np.linalg.norm(k))
             if length <= EPS:
                 break
             far = np.arctanh(min(length, 1 - EPS)) / np.sqrt(self.c)
