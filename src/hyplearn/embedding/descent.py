@@ -163,7 +163,7 @@ def _direction(gradient: Array, steps: list[Array], changes: list[Array], stiffn
 def _search(
     X: Array, objective: Objective, value: float, gradient: Array, direction: Array
 ) -> tuple[Array, Array, float, tuple[float, Array]] | None:
-    """Return the points, step, decrease, value and gradient from a backtracking line search; None if it fails."""
+    """Return the points, step, decrease, value and gradient of a backtracking line search, or None if it fails."""
     slope = float(np.vdot(gradient, direction))
     # A quadratic model is not valid beyond the radius of curvature.
     longest = float(np.max(np.linalg.norm(direction, axis=1)))

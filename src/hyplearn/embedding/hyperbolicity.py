@@ -37,9 +37,9 @@ class Hyperbolicity:
     diameter : float
         Largest distance.
     delta : float
-        Gromov's δ: the largest value over all quadruples of these rows; 0 for a tree.
+        Gromov's δ, which is the largest δ of all quadruples of these rows; 0 for a tree.
     mean_delta : float
-        Mean value over all quadruples.
+        Mean δ of all quadruples.
     distances : ndarray of shape (n_pairs,)
         Given distances D.
     star_distances, tree_distances : ndarray of shape (n_pairs,)

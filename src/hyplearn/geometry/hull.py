@@ -43,9 +43,10 @@ MAX_HULL_DIMENSION = 5
 def graham_scan(X: Points, *, c: float = 1.0) -> Array:
     """Find the vertices of the convex hull of points in the disk with the Poincaré Graham scan.
 
-    The rows are sorted by the angle of ``log_A(x)`` at a vertex A. Each row x is then pushed onto a stack of
-    candidates, after the top S₋₁ of the stack has been removed as long as there is no left turn at it, that is, as long
-    as ``det[z(S₋₁), z(x)] ≤ 0`` for z at the candidate below. Both the order and the turns are determined exactly.
+    The rows are sorted by the angle of ``log_A(x)`` at a vertex A. They are then visited in this order and pushed onto
+    a stack of candidates. Before a row x is pushed, the top S₋₁ of the stack is removed while there is no left turn at
+    S₋₁, that is, while ``det[z(S₋₁), z(x)] ≤ 0`` for z at the candidate below S₋₁. Both the order and the turns are
+    determined exactly.
 
     Parameters
     ----------
@@ -140,7 +141,7 @@ def closest_vertices(X_a: Points, X_b: Points, *, c: float = 1.0) -> tuple[int, 
     Parameters
     ----------
     X_a, X_b : array-like of shape (n, d)
-        Points of the ball. As all pairs are compared, pass only the vertices of large sets.
+        Points of the ball. As all pairs are compared, pass only the hull vertices if the sets are large.
     c : float
         Absolute curvature.
 

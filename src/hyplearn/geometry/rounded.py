@@ -1,7 +1,7 @@
 """Möbius addition and exponential map in twice the precision, which is needed near the rim.
 
-The sum of two points at distance ρ from the centre lies up to 2ρ away from it, where a rounding error of 1e-16 moves it
-by up to ``1e-16 e^(2ρ)``. Earlier rounding errors would be amplified in the same way.
+The sum of two points at distance ρ from the centre may lie at distance 2ρ, where a rounding error of 1e-16 moves a
+point by up to ``1e-16 e^(2ρ)``. Earlier rounding errors would be amplified in the same way.
 """
 
 from collections.abc import Callable

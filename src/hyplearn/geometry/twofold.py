@@ -103,7 +103,7 @@ class Twofold(NamedTuple):
         for factor in INVERSE_FACTORIALS[DOUBLE - 2 :: -1]:
             series = series * r + factor
         series = series * r
-        for _ in range(HALVINGS):  # e^2x - 1 = (e^x - 1) (2 + (e^x - 1))
+        for _ in range(HALVINGS):  # this uses e^2x - 1 = (e^x - 1) (2 + (e^x - 1))
             series = series.scaled(2.0) + series * series
         # The result is 2^k (1 + series) - 1. For k = 0 it is the series itself, which is accurate for small x.
         grown = (series + 1.0).scaled(np.exp2(k)) - 1.0

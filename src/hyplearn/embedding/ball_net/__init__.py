@@ -104,7 +104,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, 
 
     See Also
     --------
-    hyplearn.PoincareSVC, hyplearn.PoincareLogisticRegression : classifiers of the points.
+    hyplearn.PoincareSVC, hyplearn.PoincareLogisticRegression : Classifiers for the points.
 
     Notes
     -----

@@ -123,7 +123,7 @@ def loss_at(fixed, q, log_q, own, x):  # type: ignore[no-untyped-def]
 
     With unit vectors u towards the old points, probabilities ``p = K / Σ K`` of the new row and ``p' = K / (Z + K)`` of
     the old rows, ``e = f - F``, ``e' = (1 - p') (f - F_j)``, ``ū = Σ p u``, ``v = Σ p (e - 1) u`` and the slopes
-    ``s = 2 q + p (e - 1) + p' (e' - 1)``,
+    ``s = 2 q + p (e - 1) + p' (e' - 1)``, the derivatives are
 
         gradient = -γ Σ s u
         Hessian = γ Σ s coth(d) (1 - u uᵀ) + γ² (Σ (p (2 - e) + p' (1 - (1 - 2p')(e' - 1))) u uᵀ + v ūᵀ + ū vᵀ)

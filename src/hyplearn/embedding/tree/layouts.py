@@ -33,7 +33,7 @@ REPULSION_POWER = 8
 
 
 class Codes(NamedTuple):
-    """Directions of the neighbours of nodes: a spherical code for the root, and one for each number of neighbours."""
+    """Directions from nodes to their neighbours: a spherical code for the root and for each number of neighbours."""
 
     points: list[Array]
     which: Array
