@@ -50,8 +50,8 @@ NEAR_THE_RIM = 0.1
 # length of the line search.
 NEWTON_STEPS = 30
 SMALLEST_STEP = 1e-8
-# Number of coordinates of a set above which the passes over both sets are made in two threads. A pass over fewer
-# coordinates takes less time than it takes to pass it to a thread.
+# Number of coordinates of a set above which the passes over both sets run in two threads. With fewer coordinates, a
+# pass takes less time than handing it to a thread.
 THREADED_NUMBERS = 2**15
 
 
@@ -119,7 +119,7 @@ def closest_points(
     max_iter : int
         Maximum number of passes over all rows.
     threads : int
-        Number of threads. With two or more, the passes over X_a and X_b run in parallel.
+        Number of threads. With two or more, the passes over X_a and X_b run in parallel if one of them is large.
 
     Returns
     -------

@@ -152,7 +152,7 @@ def _bisectors(tree: RootedTree, lengths: Array) -> list[float]:
 
 @njit(cache=True)
 def _count_leaves(parents, counts):  # type: ignore[no-untyped-def]
-    """Count the leaves below each node; a leaf counts itself."""
+    """Count the leaves below each node; a leaf counts as one leaf."""
     leaves = np.where(counts == 0, 1, 0)
     for v in range(parents.size - 1, 0, -1):
         leaves[parents[v]] += leaves[v]
