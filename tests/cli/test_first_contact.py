@@ -109,3 +109,15 @@ def test_similar_warnings_are_printed_once(run, tmp_path):
     told = run("evaluate", "model.hyp", "points.npz", "--folds", 5).stderr
     assert told.count("fewer distinct rows") == 1
     assert "more warnings like this one" in told
+
+
+def test_a_replaced_file_is_reported(run, as_json, points, model_file):
+    command = ["predict", model_file, points, "-o", "labels.csv"]
+    assert "replaced" not in run(*command).stderr
+    assert "note: labels.csv: the existing file was replaced." in run(*command).stderr
+    assert "labels.csv: the existing file was replaced." in as_json(*command)["notes"]
+
+
+def test_a_file_to_which_results_are_added_is_not_called_replaced(run, cells):
+    pytest.importorskip("anndata")
+    assert "replaced" not in run("classify", cells, "--label", "kind", "-o", cells).stderr

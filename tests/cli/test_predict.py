@@ -174,7 +174,7 @@ def test_plots_are_written(run, points, model_file, name, magic):
 def test_requested_labels_are_shown_and_unlabelled_cells_are_reported(run, cells, model_file, command, name):
     shown = run(command, model_file, cells, "--label", "kind", "-o", name)
     assert "note: cells.h5ad: 10 unlabelled points are not shown. Omit --label to show all." in shown.stderr
-    assert run(command, model_file, cells, "-o", name).stderr == ""
+    assert run(command, model_file, cells, "-o", f"all_{name}").stderr == ""
 
 
 def test_a_page_with_labels_shows_which_points_are_misclassified(run, cells, model_file, tmp_path):

@@ -9,9 +9,11 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from importlib import import_module
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
@@ -74,7 +76,7 @@ COMMANDS = {
     "reproduce": (
         "builtin",
         "reproduce",
-        "Rerun small versions of the paper's tables and figures in about ten minutes (experiments/results/quick).",
+        "Rerun small versions of the paper's tables and figures, in a checkout; takes about ten minutes.",
     ),
 }
 DATASETS = {
@@ -227,7 +229,10 @@ def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
                 # Ignore this warning, which is expected: columns are selected by name when a file is read, and
                 # estimators receive arrays without column names.
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
+                kept = _file_to_replace(**options)
                 outcome = function(**options)
+            if kept is not None:
+                outcome = replace(outcome, notes=[*outcome.notes, f"{kept.name}: the existing file was replaced."])
             show(outcome, _messages(caught), as_json)
             sys.stdout.flush()
         except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
@@ -245,6 +250,11 @@ def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
     run.__signature__ = own.replace(parameters=[*own.parameters.values(), *added])  # type: ignore[attr-defined]
     run.__annotations__ = {**function.__annotations__, **COMMON, "return": None}
     return run
+
+
+def _file_to_replace(output: Path | None = None, data: Path | None = None, **_: Any) -> Path | None:
+    """Return the output file if it exists and is not the data file, to which some commands add their results."""
+    return output if output is not None and output.is_file() and output != data else None
 
 
 def explained(error: Exception) -> str:

@@ -137,7 +137,7 @@ def demonstrate(models: dict[str, Any], output: Path, folds: int) -> Outcome:
 
 
 def reproduce() -> Outcome:
-    """Rerun small versions of the paper's tables and figures in about ten minutes (experiments/results/quick)."""
+    """Rerun small versions of the paper's tables and figures, in a checkout; takes about ten minutes."""
     folder = find_checkout([Path.cwd(), Path(__file__).resolve()])
     done: list[dict[str, Any]] = []
     with report_steps(len(EXPERIMENTS)) as report:

@@ -45,17 +45,27 @@ def explore(
     points: POINTS = None,
     title: Annotated[str | None, typer.Option("--title", help="Title of the page; by default the file name.")] = None,
     beside: Annotated[
-        Path | None, typer.Option("--beside", help="Second model with the same classes, shown next to the first.")
+        Path | None,
+        typer.Option(
+            "--beside", help="A second model file (.hyp) with the same classes, to compare it with the first."
+        ),
     ] = None,
     of: Annotated[
-        str | None, typer.Option("--of", help="Role of the points, shown on the page: training or held-out.")
+        str | None,
+        typer.Option(
+            "--of", help="Pass training if the model was fitted to these points, held-out if not; the page says it."
+        ),
     ] = None,
     columns: Annotated[
         str | None,
         typer.Option("--columns", help="Columns, arrays, obs keys or genes to colour by, separated by commas."),
     ] = None,
     names: Annotated[
-        str | None, typer.Option("--names", help="Column or array of the points' names; by default name, names or obs.")
+        str | None,
+        typer.Option(
+            "--names",
+            help="Column or array with a name for each point; by default column name, array names, or cell names.",
+        ),
     ] = None,
     edges: Annotated[
         Path | None,
