@@ -143,12 +143,13 @@ def test_the_fraction_of_a_weight_shortens_the_step():
         assert np.allclose(halved.w, halved.inverse @ (0.5 * S @ y[mistaken]), rtol=1e-8)
 
 
-def test_average_is_the_mean_of_the_unit_normals_after_each_visit():
+@pytest.mark.parametrize("order", [1, 2])
+def test_average_is_the_mean_of_the_weights_or_unit_normals_after_each_visit(order):
     rows, _, y = problem(5, n=40)
-    perceptron, seen = Perceptron.first_order(4), []
+    perceptron, seen = Perceptron.first_order(4) if order == 1 else Perceptron.second_order(4, 1.0), []
     for i in range(40):
         perceptron.visit(implicit_rows(rows.X[i : i + 1], rows.p, features="z"), y[i : i + 1])
-        seen.append(perceptron.w / np.linalg.norm(perceptron.w))
+        seen.append(perceptron.w / (np.linalg.norm(perceptron.w) if order == 2 else 1.0))
     assert np.allclose(perceptron.average, np.mean(seen, axis=0), rtol=1e-12)
 
 

@@ -66,7 +66,7 @@ class Perceptron:
     w: Array  # current weights
     root: Array  # M, triangular for a > 0, with zero rows beyond the rank for a = 0; empty for first order
     outside: Array  # the projector I - AA⁺; empty for a > 0
-    total: Array = field(init=False)  # sum of w / ‖w‖ over all visits before the last change of w
+    total: Array = field(init=False)  # sum of w, or of w / ‖w‖, over all visits before the last change of w
     counts: Array = field(init=False)  # number of updates, weight of visits since w changed, weight of all visits
 
     def __post_init__(self) -> None:
@@ -96,12 +96,14 @@ class Perceptron:
 
     @property
     def average(self) -> Array:
-        """Mean of the unit normal over all visits.
+        """Mean of w over all visits; in the second order, mean of the unit normal.
 
-        The unit normal is averaged, because the boundary does not depend on the length of w. In the second order this
-        length decreases by orders of magnitude as A grows, so a plain mean would depend only on the first mistakes.
+        In the second order the length of w decreases by orders of magnitude as A grows, so a plain mean would depend
+        only on the first mistakes. In the first order w is long where mistakes are rare, so that the plain mean varies
+        less with the order of the rows.
         """
-        return (self.total + self.counts[1] * self.w / (np.linalg.norm(self.w) or 1.0)) / max(self.counts[2], 1.0)
+        length = float(np.linalg.norm(self.w)) if self.root.size else 1.0
+        return (self.total + self.counts[1] * self.w / (length or 1.0)) / max(self.counts[2], 1.0)
 
     def visit(
         self, rows: TangentRows, y: Array, weights: Array = EQUAL_WEIGHTS, rng: np.random.Generator | None = None
@@ -230,7 +232,7 @@ def _visit(  # type: ignore[no-untyped-def]
             mistaken = True
             step = min(weight, 1.0)
             weight -= step
-            length = math.sqrt(dot(w, w))
+            length = 1.0 if root is None else math.sqrt(dot(w, w))
             if length > 0.0:
                 _add_multiple(total, counts[1] / length, w)
             _write_row(X, i, p, along, base, z)
