@@ -154,7 +154,7 @@ def test_labels_that_the_model_does_not_know_count_as_errors(run, as_json, tmp_p
     assert "The labels 'yew' are not classes of the model. Their 6 rows" in told["warnings"][0]
     np.savez(tmp_path / "none.npz", X=X, y=codes)
     message = run("evaluate", model_file, tmp_path / "none.npz", code=1).stderr
-    assert "is a class of the model; the labels are 0, 1, 2, the classes 'ash', 'birch', 'cedar'" in message
+    assert "is a class of the model; the labels are 0, 1, 2, but the classes are 'ash', 'birch', 'cedar'" in message
 
 
 def test_calibration_error_by_hand():

@@ -104,8 +104,8 @@ def _check_labels(model: Any, y: Array, path: Path) -> None:
     unknown = [label for label in np.unique(y).tolist() if label not in model.classes_.tolist()]
     if len(unknown) == len(np.unique(y)):
         raise ValueError(
-            f"No label in {path} is a class of the model; the labels are {', '.join(map(repr, unknown[:5]))}, the "
-            f"classes {', '.join(map(repr, model.classes_[:5].tolist()))}.\n"
+            f"No label in {path} is a class of the model; the labels are {', '.join(map(repr, unknown[:5]))}, but the "
+            f"classes are {', '.join(map(repr, model.classes_[:5].tolist()))}.\n"
             "Pass the name of the label column with --label."
         )
     if unknown:
@@ -125,7 +125,7 @@ def _report_table(report: dict[str, Any]) -> Any:
 
 
 def _confusion_table(labels: Array, matrix: Array) -> Any:
-    """Return a table of the most frequent pairs of a true class and a wrongly predicted class."""
+    """Return a table of the most frequent confusions between a true class and a predicted class."""
     wrong = matrix * (1 - np.eye(len(labels), dtype=int))
     if not wrong.any():
         return "All points are predicted correctly.\n"

@@ -39,7 +39,7 @@ STREAM = Annotated[bool, typer.Option("--stream", help="Read the data in blocks,
 
 
 class Data(NamedTuple):
-    """Points read from a file, with their labels and names if the file contains any.
+    """Points from a file, with their labels and names, which are None if the file does not contain them.
 
     ``columns`` contains the roles of the columns of a table, ``extras`` the values of further requested columns, and
     ``left_out`` the number of rows that were left out because they have no label.

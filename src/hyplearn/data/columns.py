@@ -37,7 +37,7 @@ class Wanted(NamedTuple):
     # Tables only: names of the columns that the model was fitted on. They are used as coordinates if points is None
     # and the table has column names.
     fitted: Sequence[str] | None = None
-    # Whether to look for labels by convention if label is None.
+    # Whether naming conventions are used to find the labels if label is None.
     labelled: bool = True
 
 

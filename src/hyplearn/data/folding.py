@@ -101,12 +101,12 @@ def summed(parts: Sequence[Any]) -> Any:
 
 @in_any_order
 def columns_summed(parts: Sequence[Any]) -> tuple[Any, ...]:
-    """Add tuples of arrays or numbers entry by entry."""
+    """Add tuples of arrays or numbers element by element."""
     return tuple(summed(column) for column in zip(*parts, strict=True))
 
 
 def columns_joined(parts: Sequence[Any]) -> tuple[Array, ...]:
-    """Concatenate tuples of arrays entry by entry; the arrays of a single tuple are not copied."""
+    """Concatenate tuples of arrays element by element; the arrays of a single tuple are not copied."""
     return tuple(joined(column) for column in zip(*parts, strict=True))
 
 

@@ -276,7 +276,7 @@ def _check_names(path: Path, wanted: Wanted) -> None:
 
 
 class BlockPoints(PointSource):
-    """Source of points in an iterable of blocks ``X``, ``(X, y)`` or ``(X, y, weights)``, whose sizes are kept.
+    """Source of points in an iterable of blocks ``X``, ``(X, y)`` or ``(X, y, weights)`` of any size.
 
     The iterable must yield the same rows in every pass. Each block is copied, because the iterable may reuse its memory
     for the next block, which is read while this block is processed.
@@ -357,7 +357,7 @@ def _is_listed(given: Any) -> bool:
 
 
 def _kind(parts: tuple[Any, ...]) -> str:
-    """Return the kind of the labels' dtype; if it varied, NumPy would silently convert numbers to strings."""
+    """Return the kind of the labels' dtype, which must not vary: NumPy would silently convert numbers to strings."""
     if len(parts) < 2:
         return "none"
     return {"u": "i", "S": "U"}.get(parts[1].dtype.kind, parts[1].dtype.kind)

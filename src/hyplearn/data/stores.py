@@ -251,7 +251,7 @@ class Store:
         return points
 
     def _observed(self, name: str) -> Any:
-        """Return the column of ``obs`` with this name or, if there is none, the expression of the gene of this name."""
+        """Return a column of ``obs`` or, if there is no column with this name, the expression of a gene."""
         obs = self.content["obs"]
         if name in obs:
             return self._column(obs, name)

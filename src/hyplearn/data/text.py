@@ -67,7 +67,7 @@ class TextPoints(TablePoints):
             self.n_rows = start
 
     def strings(self, column: str, most: int | None = None) -> list[str]:
-        """Read one column as strings, or its first ``most`` values."""
+        """Read one column as strings; if ``most`` is given, read only its first ``most`` values."""
         j = self.names.index(column)
         with self.file.reading():
             return [fields[j].strip() for _, fields in itertools.islice(self._below(), most)]

@@ -121,14 +121,20 @@ class Encoder:
 class TrainingData:
     """Validated points with label codes and class counts, created after the pass that counts the classes."""
 
-    points: PointSource  # the source, or an array of its points if they fit into memory
+    # Source of the points, or an array of its points if they fit into memory.
+    points: PointSource
     encoder: Encoder
-    counts: Array  # number of rows of each class
-    totals: Array  # total weight of each class
-    weights: Costs  # smallest positive, largest and total row weight
+    # Number of rows of each class.
+    counts: Array
+    # Total weight of each class.
+    totals: Array
+    # Smallest positive, largest and total weight of the rows.
+    weights: Costs
     threads: int = 1
-    gaps: Sequence[Array] = ()  # gaps of the rows of each block, if the counting pass kept them
-    least_gap: float = 0.0  # smallest gap of all rows, or 0 if it is not known
+    # Gaps of the rows of each block, if the counting pass kept them.
+    gaps: Sequence[Array] = ()
+    # Smallest gap of all rows, or 0 if it is not known.
+    least_gap: float = 0.0
 
     @classmethod
     def counted(cls, points: PointSource, found: ClassCounts, encoder: Encoder, threads: int) -> Self:

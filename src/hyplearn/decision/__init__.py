@@ -1,4 +1,4 @@
-"""Fitted models as immutable objects that compute scores, probabilities and boundaries."""
+"""Immutable objects that compute the scores, probabilities and boundaries of fitted models."""
 
 from hyplearn.decision.adapter import ForeignDecision, decision_of
 from hyplearn.decision.boundary import Boundary, Equidistant, Sphere

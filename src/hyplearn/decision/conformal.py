@@ -310,8 +310,10 @@ def weight_at_least(scores: Array, given: Array, weights: Array) -> Array:
 class Ancestors(NamedTuple):
     """Ancestors of each class in a tree of classes, and the depths of the nodes (longest paths from a root)."""
 
-    above: Array  # of shape (K, n_nodes): whether the node is the class itself or one of its ancestors
-    depths: Array  # of shape (n_nodes,), length of the longest path from a root to each node
+    # Mask of shape (K, n_nodes) that is True if a node is the class itself or one of its ancestors.
+    above: Array
+    # Length of the longest path from a root to each node, of shape (n_nodes,).
+    depths: Array
 
 
 def least_covers(sets: Array, tree: Ancestors) -> Array:

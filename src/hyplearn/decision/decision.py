@@ -1,4 +1,4 @@
-r"""Fitted models as immutable objects.
+r"""Decisions: immutable objects that compute the scores, probabilities and boundaries of fitted models.
 
 The value of problem k at a point x depends on the link of the model. In this table, z is the scaled tangent vector of x
 at the point p of the problem, f are the frame coordinates of x at p, and ρ is the distance between x and p in units of

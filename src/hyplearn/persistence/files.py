@@ -160,8 +160,8 @@ def to_bytes(estimator: Any) -> bytes:
     parameters = estimator.get_params(deep=False)
     state = {name: value for name, value in vars(estimator).items() if name not in parameters}
     try:
-        state.pop("calibration_", None)  # stored as a part of the decision
-        state.pop("_tree", None)  # recomputed from the points
+        state.pop("calibration_", None)  # the calibration is stored as a part of the decision
+        state.pop("_tree", None)  # the search tree is computed again from the points
         parts = take_apart(state)
         schema.check(parameters, parts)
         # Attributes are stored in the order of the schema, not in the order of assignment, so that equal estimators

@@ -1,4 +1,4 @@
-"""Allowed values of the parameters of estimators: a description and a test for each parameter name."""
+"""Descriptions and tests of the allowed values of estimators' parameters, by the name of the parameter."""
 
 import numbers
 from collections.abc import Callable

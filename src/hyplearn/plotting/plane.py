@@ -39,9 +39,9 @@ VOTERS = 15
 # Maximum number of points that can vote, which is enough for all pixels. If there are more points, only every k-th
 # point votes.
 MOST_VOTERS = 20_000
-# Regularisation of matrices with trace 1. It is the weight of the second moments of all points, which matter only if
-# the class means do not determine both directions, and the weight of the identity, which keeps the matrix of the spread
-# within classes invertible.
+# Weight of the two regularisation terms, which are added to matrices with trace 1: the second moments of all points,
+# which matter only if the class means do not determine both directions, and the identity, which keeps a matrix
+# invertible.
 SPREAD_WEIGHT = 1e-3
 
 

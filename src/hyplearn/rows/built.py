@@ -50,7 +50,7 @@ def row_costs(block: LabelledBlock, C: float) -> Array:
 
 @dataclass(frozen=True)
 class SignedRowBuilder:
-    """Callable that builds the rows of a binary problem: features at p times labels ±1, with costs C times weights."""
+    """Callable that builds the rows of a binary problem, which are features at p times labels ±1, and their costs."""
 
     positive: int
     p: Array
