@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hyplearn.rows import Rows
 from hyplearn.solvers.svm import solve_svm, squared_hinge
-from hyplearn.solvers.svm.squared_hinge import ConjugateDescent, DirectDescent, solve_squared_hinge
+from hyplearn.solvers.svm.squared_hinge import POLISHED_TOL, ConjugateDescent, DirectDescent, solve_squared_hinge
 from support import naive
 
 
@@ -92,6 +92,18 @@ def test_newtons_method_ends_at_the_exact_solution(seed, shape):
     assert solution.status == "optimal"
     assert solution.n_iter <= 25
     assert np.allclose(solution.w, solution.alpha @ U[solution.support], rtol=0, atol=1e-6 * np.linalg.norm(solution.w))
+
+
+@pytest.mark.parametrize(("tol", "steps"), [(POLISHED_TOL, 1), (1.01 * POLISHED_TOL, 0), (1e-2, 0), (1e-6, 1)])
+def test_a_tight_tolerance_takes_a_final_step_and_a_loose_one_does_not(tol, steps):
+    """The final step squares the error; a fit with a loose tolerance does not need it, and saves its pass."""
+    U, _ = problem(1, n=400, d=6)
+    C = np.full(len(U), 0.3)
+    plain, polished = solve(U, C, tol=tol, polish=False), solve(U, C, tol=tol)
+    assert 0 < plain.gap <= tol
+    assert polished.n_iter == plain.n_iter + steps
+    assert polished.n_passes == plain.n_passes + steps
+    assert (polished.gap < 0.5 * plain.gap) == bool(steps)
 
 
 def test_all_active_is_ridge_regression_of_ones():
