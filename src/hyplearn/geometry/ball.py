@@ -9,8 +9,8 @@ precision (``rounded.py``); other functions that return points have errors of a 
 
 import numpy as np
 
-from hyplearn.geometry.border import border, check_inside
-from hyplearn.geometry.kernels import half_sinh_pairs, norms, row_gaps
+from hyplearn.geometry.border import border, check_inside, pull_inside
+from hyplearn.geometry.kernels import TINY, half_sinh_pairs, norms, row_gaps
 from hyplearn.geometry.rounded import added, arrived, in_blocks
 from hyplearn.types import Array, Points, Scalars
 
@@ -280,18 +280,18 @@ def exp_map(v: Points, p: Points, *, c: float = 1.0) -> Array:
     return in_blocks(arrived, v, p, c)
 
 
-@border("v", "p", into_ball=True)
-def step_along(v: Points, p: Points, *, c: float = 1.0) -> Array:
-    """Exponential map in plain float64, for iterative methods that correct rounding errors in later steps.
+def step_along(v: Array, p: Array, *, c: float = 1.0) -> Array:
+    """Compute the exponential map in float64 and without validation, for iterations that correct the rounding error.
 
-    For a single point it is twenty times as fast as :func:`exp_map`.
+    For one point it is much faster than :func:`exp_map`.
     """
-    gap_p, length = _gap(p, c), _norm(v)
+    gap_p: Array = row_gaps(p.reshape(-1, p.shape[-1]), c).reshape(p.shape[:-1])
+    length = np.sqrt(np.einsum("...j,...j->...", v, v))
     tau = np.tanh(np.sqrt(c) * length / gap_p)
-    m = v / np.where(length > 0, length, 1)[..., None] + (tau * np.sqrt(c))[..., None] * p
-    square = _norm(m) ** 2
-    step = np.divide(gap_p * tau, np.sqrt(c) * square, out=np.zeros_like(square), where=square > 0)
-    return p + step[..., None] * m
+    m = v / np.where(length > 0, length, 1.0)[..., None] + (tau * np.sqrt(c))[..., None] * p
+    # m vanishes only if the step is 0, or ends at the rim opposite to p.
+    step = gap_p * tau / np.sqrt(c) / np.maximum(np.einsum("...j,...j->...", m, m), TINY)
+    return pull_inside(p + step[..., None] * m, c)
 
 
 @border("v", "p", "q")

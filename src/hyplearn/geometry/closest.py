@@ -246,7 +246,7 @@ class _Hull:
     @property
     def gap(self) -> float:
         """Gap between the current point and the rim."""
-        return float(gap(self.point, c=self.c))
+        return float(row_gaps(self.point[None], self.c)[0])
 
     def klein(self) -> tuple[Array, Array]:
         """Compute Klein coordinates (for c = 1) of the working rows about the current point, and their weights."""

@@ -156,7 +156,7 @@ class MeanEquations:
     def __init__(
         self, m: Array, c: float, stiffness: float, gradient: Array, hessian: Hessian, variance: float
     ) -> None:
-        self.m, self.c, self.gap_m = m, c, float(gap(m, c=c))
+        self.m, self.c, self.gap_m = m, c, float(row_gaps(m[None], c)[0])
         self.stiffness, self.gradient, self.hessian, self.variance = stiffness, gradient, hessian, variance
         self.residual = float(np.linalg.norm(gradient))
 

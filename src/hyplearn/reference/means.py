@@ -24,10 +24,12 @@ from hyplearn.types import Array
 # FIRST_ROWS rows and FIRST_NUMBERS coordinates. Data in memory with at most COPIED_NUMBERS coordinates are used without
 # sampling, because copying each group is cheaper than selecting its rows in every pass.
 FIRST_ROWS, FIRST_NUMBERS, START_TOL, COPIED_NUMBERS = 20_000, 2**22, 1e-4, 2**20
-# EXACT and CLASS_TOL are the tolerances of the mean of all points and of class means in many dimensions. The distance
-# to the exact mean is proven to be smaller. In up to FEW_DIMENSIONS dimensions, MEAN_TOL suffices because a last Newton
-# step squares the error.
-EXACT, CLASS_TOL, MEAN_TOL = 1e-12, 1e-11, 1e-7
+# Means of at most this many rows are computed in one thread: a step takes less time than passing it to a thread.
+FEW_ROWS = 10_000
+# CENTRE_TOL and CLASS_TOL are the tolerances of the mean of all points and of class means in many dimensions. The
+# distance to the exact mean is proven to be smaller. A centre of coordinates need not be exact: any point near the mean
+# serves as well. In up to FEW_DIMENSIONS dimensions, MEAN_TOL suffices because a last Newton step squares the error.
+CENTRE_TOL, CLASS_TOL, MEAN_TOL = 1e-6, 1e-11, 1e-7
 # Maximum distance of p from the midpoint of the class means, in units of 1/√c. In the disk, a boundary at this distance
 # cuts off a twentieth of all directions. Larger values lose accuracy on Fashion-MNIST and the mammals data, and have
 # little benefit on other data.
@@ -36,13 +38,13 @@ FARTHEST_SHIFT = 2.5
 
 def mean_of_all(data: TrainingData) -> Array:
     """Compute the weighted Fréchet mean of all points."""
-    return group_means(data, np.ones((1, data.n_classes), dtype=bool), _tolerance(data, EXACT))[0][0]
+    return group_means(data, np.ones((1, data.n_classes), dtype=bool), _tolerance(data, CENTRE_TOL))[0][0]
 
 
 def mean_and_class_means(data: TrainingData) -> tuple[Array, Array]:
     """Compute weighted Fréchet means of all points and of each class; a class of weight 0 gets the overall mean."""
     groups = np.vstack([np.ones(data.n_classes, dtype=bool), np.eye(data.n_classes, dtype=bool)])
-    found = group_means(data, groups, _tolerance(data, EXACT))
+    found = group_means(data, groups, _tolerance(data, CENTRE_TOL))
     mean = found[0][0]
     return mean, np.stack([own if total > 0 else mean for own, _, total in found[1:]])
 
@@ -146,7 +148,7 @@ def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -
         use_sample = stride > 1 and data.n_features > FEW_DIMENSIONS
         return m, variance, start, sample_hessian(rows, row_gaps, shares, start, data.c) if use_sample else None
 
-    return list(map_in_threads(of_group, groups, data.threads))
+    return list(map_in_threads(of_group, groups, data.threads if len(X) > FEW_ROWS else 1))
 
 
 def _every(block: LabelledBlock, stride: int) -> tuple[Array, Array, Array, Array]:

@@ -39,7 +39,7 @@ def point_block(X, p, along, base, times, inverse_root, codes, costs, W, V, hess
                 for i in range(own_codes.size):
                     total += weights[i] * columns[j, i]
                 V[k, j] += total
-            for m in range(k + 1):
+            for m in range(k + 1 if k < K - 1 else 0):
                 _add_second_derivatives(k, m, pi, own_costs, columns, weights, scaled, hessian)
     _mirror(hessian, K, D)
     return loss
@@ -118,8 +118,12 @@ def _add_second_derivatives(k, m, pi, costs, columns, weights, scaled, hessian):
 
 @njit(inline="always", error_model="numpy")
 def _mirror(hessian, K, D):  # type: ignore[no-untyped-def]
-    """Fill in the rest of the Hessian by symmetry, from the lower triangles of its lower blocks."""
-    for k in range(K):
+    """Complete the Hessian from the lower triangles of its lower blocks, without those of the last class.
+
+    The blocks are symmetric. They sum to zero over the classes, which gives the blocks of the last class.
+    """
+    last = (K - 1) * D
+    for k in range(K - 1):
         for m in range(k + 1):
             for i in range(D):
                 for j in range(i + 1):
@@ -127,3 +131,13 @@ def _mirror(hessian, K, D):  # type: ignore[no-untyped-def]
                     hessian[k * D + j, m * D + i] = value
                     hessian[m * D + i, k * D + j] = value
                     hessian[m * D + j, k * D + i] = value
+    for i in range(D):
+        for column in range(last):
+            total = 0.0
+            for k in range(K - 1):
+                total -= hessian[k * D + i, column]
+            hessian[last + i, column], hessian[column, last + i] = total, total
+    for i in range(D):
+        for j in range(D):
+            for m in range(K - 1):
+                hessian[last + i, last + j] -= hessian[last + i, m * D + j]
