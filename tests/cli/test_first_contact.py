@@ -4,6 +4,7 @@ import importlib
 import json
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 pytest.importorskip("typer")
 
 import hyplearn
-from hyplearn.cli.app import COMMANDS, DATASETS, as_options
+from hyplearn.cli.app import COMMANDS, DATASETS, _messages, as_options
 from hyplearn.cli.output import UNSAFE, cell_text, csv_text, visible
 from hyplearn.geometry import ball_to_hyperboloid
 from support.fitted_models import ball
@@ -109,6 +110,14 @@ def test_similar_warnings_are_printed_once(run, tmp_path):
     told = run("evaluate", "model.hyp", "points.npz", "--folds", 5).stderr
     assert told.count("fewer distinct rows") == 1
     assert "more warnings like this one" in told
+
+
+def test_one_more_warning_is_counted_in_the_singular():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for row in (1, 2):
+            warnings.warn(f"Row {row} is far away.", UserWarning, stacklevel=1)
+    assert _messages(caught) == ["Row 1 is far away.\n(1 more warning like this one.)"]
 
 
 def test_a_replaced_file_is_reported(run, as_json, points, model_file):

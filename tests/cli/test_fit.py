@@ -116,7 +116,8 @@ def test_wrong_data_are_errors_without_a_traceback(run, points, tmp_path, option
 
 
 def test_messages_name_options_of_the_command_line(run, points):
-    assert '--outside "project"' in run("fit", points, "-o", "m.hyp", "--curvature", -2, code=1).stderr
+    told = run("fit", points, "-o", "m.hyp", "--curvature", -2, code=1).stderr
+    assert 'pass --outside "project", or set --curvature to that of your embedding.' in told
 
 
 def test_missing_files_and_other_formats_raise_clear_errors(run, tmp_path, points):

@@ -141,6 +141,7 @@ IN_SHELL = (
     (r"move the points inside with hyplearn\.geometry\.project", "pass --outside project"),
     (r"lower C\b", "lower --c"),
     (r"pass the absolute curvature c of your embedding", "pass the --curvature of your embedding"),
+    (r"set curvature to that", "set --curvature to that"),
 )
 # Class of the usage errors of click. It is defined in different modules, depending on the version of typer.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
@@ -280,13 +281,16 @@ def _as_flag(found: re.Match[str]) -> str:
 
 def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
     """Return the distinct warning messages, except warnings for developers, such as deprecations in libraries."""
+    from hyplearn.data.points import counted
+
     kept = [w for w in caught if not issubclass(w.category, (DeprecationWarning, FutureWarning, ImportWarning))]
     messages = dict.fromkeys(as_options(str(warning.message)) for warning in kept)
     alike: dict[str, list[str]] = {}
     for message in messages:
         alike.setdefault(re.sub(r"[-+]?\d[\d.,e+-]*", "#", message.partition(":")[0]), []).append(message)
     return [
-        first if not rest else f"{first}\n({len(rest)} more warnings like this one.)" for first, *rest in alike.values()
+        first if not rest else f"{first}\n({counted(len(rest), 'more warning')} like this one.)"
+        for first, *rest in alike.values()
     ]
 
 
