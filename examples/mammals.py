@@ -9,11 +9,6 @@ import time
 import warnings
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")  # no window: the picture goes to a file
-
-import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -24,9 +19,7 @@ from sklearn.svm import LinearSVC
 from hyplearn import PoincareLogisticRegression, PoincareSVC, TangentSpace, explore
 from hyplearn.compilation import timed_compilation
 from hyplearn.datasets import load_mammals
-from hyplearn.plotting import BoundaryDisplay
-from hyplearn.plotting.canvas import draw_legend_below
-from hyplearn.plotting.style import STYLE, WIDTH
+from hyplearn.plotting.beside import draw_beside
 
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
 COSTS = 10.0 ** np.arange(-2, 7, 2)
@@ -45,9 +38,9 @@ def softmax(**kwargs):
 
 MODELS = {
     "largest class": DummyClassifier(),
-    "Euclidean SVM, C tuned": tuned(LinearSVC(dual=False, max_iter=10_000)),
-    "Euclidean softmax, C tuned": tuned(softmax()),
-    "softmax in the tangent space at the mean, C tuned": tuned(TangentSpace("mean"), softmax()),
+    "Euclidean SVM (LinearSVC), tuned": tuned(LinearSVC(dual=False, max_iter=10_000)),
+    "Euclidean softmax, tuned": tuned(softmax()),
+    "softmax in the tangent space at the mean, tuned": tuned(TangentSpace("mean"), softmax()),
     "PoincareSVC": PoincareSVC(),
     "PoincareLogisticRegression": PoincareLogisticRegression(),
 }
@@ -68,33 +61,15 @@ def main():
         seconds = time.perf_counter() - start - compiling[0]
         accuracies[name] = scores.mean()
         print(f"{name:50} {scores.mean():7.1%} {scores.std():6.1%} {seconds:5.1f} s", flush=True)
-    picture = draw(mammals, accuracies, Path("out") / "mammals.png")
-    print(f"\nThe regions of two of the classifiers are drawn in {picture}.")
-    page = picture.with_suffix(".html")
-    model = MODELS["PoincareLogisticRegression"]
-    explore(model, X, y, names=mammals.names, edges=tree(mammals), title="Mammals of WordNet", path=page)
-    print(f"Open {page} in a browser to explore the disk.")
-
-
-def tree(mammals):
-    """Return the edges of the tree: each mammal except the root, with its parent."""
-    return np.stack([np.arange(1, len(mammals.parents)), mammals.parents[1:]], axis=1)
-
-
-def draw(mammals, accuracies, path):
-    """Draw the tree over the regions of the best Euclidean classifier and of PoincareLogisticRegression."""
-    plt.rcParams.update(STYLE)
-    X, y = mammals.data, mammals.target
-    figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 5.1), layout="constrained")
-    for ax, name in zip(axes, ("Euclidean softmax, C tuned", "PoincareLogisticRegression"), strict=True):
-        model = MODELS[name].fit(X, y)
-        BoundaryDisplay.from_estimator(model, X, y, edges=tree(mammals)).plot(ax=ax, legend=False, size=7)
-        ax.set_title(f"{name}\n{accuracies[name]:.1%} cross-validated, {model.score(X, y):.1%} training")
-    draw_legend_below(figure, axes[:1], 5)
-    path.parent.mkdir(exist_ok=True)
-    figure.savefig(path)
-    plt.close(figure)
-    return path
+    out = Path("out")
+    out.mkdir(exist_ok=True)
+    shown = {name: MODELS[name].fit(X, y) for name in ("Euclidean softmax, tuned", "PoincareLogisticRegression")}
+    edges = np.stack([np.arange(1, len(X)), mammals.parents[1:]], axis=1)  # each mammal except the root, and its parent
+    draw_beside(out / "mammals.png", shown, X, y, accuracies=accuracies, edges=edges)
+    print("\nThe regions of two of the classifiers are drawn in out/mammals.png.")
+    details = {"names": mammals.names, "parents": mammals.parents, "of": "training", "title": "Mammals of WordNet"}
+    explore(shown["PoincareLogisticRegression"], X, y, **details, path=out / "mammals.html")
+    print("Open out/mammals.html in a browser to explore the disk.")
 
 
 if __name__ == "__main__":

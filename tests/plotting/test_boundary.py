@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.contour import QuadContourSet
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -149,17 +150,56 @@ def test_regions_are_the_sides_of_the_fitted_geodesic_in_the_tint_of_their_class
         assert np.allclose(image.get_array()[display.regions == code], tint)
 
 
-def test_regions_without_arcs_are_separated_by_a_line_along_pixels(ax, labelled):
+class OnlyPredictions:
+    """Classifier without scores."""
+
+    def __init__(self, model):
+        self.classes_, self.predict = model.classes_, model.predict
+
+
+@pytest.mark.parametrize(("wrapper", "pixels"), [(lambda model: model, 0.01), (OnlyPredictions, 1.0)])
+def test_regions_without_arcs_are_separated_by_a_line_where_scores_are_equal(ax, labelled, wrapper, pixels):
     X, y = labelled
     p = np.array([0.1, 0.0])
     model = make_pipeline(TangentSpace(p), LogisticRegression(fit_intercept=False)).fit(X, y)
-    BoundaryDisplay.from_estimator(model, resolution=300).plot(ax)
-    contour = next(c for c in ax.collections if c.get_paths() and len(c.get_paths()[0].vertices) > 50)
-    line = contour.get_paths()[0].vertices
+    BoundaryDisplay.from_estimator(wrapper(model), resolution=300).plot(ax)
+    edges = [one for one in ax.collections if isinstance(one, QuadContourSet) and not one.filled]
+    line = np.vstack([path.vertices for one in edges for path in one.get_paths()])
     line = line[np.linalg.norm(line, axis=1) < 0.95]
-    # Within a pixel of the true boundary, in Euclidean terms.
+    assert len(line) > 100
     off = signed_distance(line, model[-1].coef_[0], p) * (1 - np.sum(line**2, axis=1)) / 2
-    assert np.abs(off).max() < 1.5 * 2 / 300
+    assert np.abs(off).max() < pixels * 2 / 300
+
+
+def test_regions_of_few_pixels_have_smooth_edges(three):
+    model = PoincareLogisticRegression(C=10.0).fit(*three)
+    figure = plt.figure(figsize=(4, 4), dpi=100)
+    ax = figure.add_axes((0, 0, 1, 1))
+    BoundaryDisplay.from_estimator(model, resolution=60).plot(ax, legend=False)
+    figure.canvas.draw()
+    drawn = np.asarray(figure.canvas.buffer_rgba())[:, :, :3] / 255
+    centres = np.stack(np.meshgrid(np.arange(400), np.arange(400)), axis=-1) + 0.5
+    places = ax.transData.inverted().transform(centres.reshape(-1, 2)).reshape(centres.shape)
+    plt.close(figure)
+    inside = np.linalg.norm(places, axis=-1) < 0.98
+    tints = np.array([class_tints(model.classes_)[label] for label in model.classes_])
+    far = np.linalg.norm(drawn[::-1][inside][:, None] - tints, axis=2)
+    plain = far.min(axis=1) < 0.02  # not covered by a line
+    assert plain.mean() > 0.95
+    wrong = model.classes_[np.argmin(far, axis=1)] != model.predict(places[inside])
+    assert np.mean(wrong[plain]) < 0.001
+
+
+def test_regions_are_those_of_predictions_where_scores_contradict_them(three):
+    X, y = three
+    model = OnlyPredictions(KNeighborsClassifier().fit(X, y))
+    model.decision_function = lambda x: np.tile([0.0, 1.0, 2.0], (len(x), 1))
+    display = BoundaryDisplay.from_estimator(model, resolution=50)
+    assert np.all(display.leads == 1)
+    sides = dict(display.sides())
+    assert list(sides) == [0, 1, 2]
+    inside = display.regions >= 0
+    assert all(np.array_equal(sides[k][inside] > 0, display.regions[inside] == k) for k in sides)
 
 
 def test_regions_without_points_are_in_the_legend(ax, three):

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, NamedTuple
@@ -13,11 +13,11 @@ import typer
 
 from hyplearn.cli.evaluate import ECE, baselines, compare, scores_table
 from hyplearn.cli.output import Outcome, csv_text, file_and_size, npz_bytes, table
-from hyplearn.cli.views import draw
 from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, load_mammals
 from hyplearn.estimators import PoincareLogisticRegression, PoincareSVC
 from hyplearn.explorer import explore
 from hyplearn.files import write_whole
+from hyplearn.plotting.beside import draw_beside
 from hyplearn.progress import report_steps
 
 # Names of the experiments that ``reproduce`` runs. Keep this list in sync with the Makefile.
@@ -113,27 +113,29 @@ def demo(
     if output.exists() and not output.is_dir():
         raise ValueError(f"{output} is not a folder.\nPass a folder as --output.")
     ours = {"PoincareLogisticRegression": PoincareLogisticRegression(), "PoincareSVC": PoincareSVC()}
-    return demonstrate(ours | baselines(), output, folds)
+    return demonstrate(ours | baselines(), ("Euclidean softmax, tuned", "PoincareLogisticRegression"), output, folds)
 
 
-def demonstrate(models: dict[str, Any], output: Path, folds: int) -> Outcome:
-    """Cross-validate classifiers on the mammals, and write a figure and an HTML page of the default classifier."""
+def demonstrate(models: dict[str, Any], shown: Sequence[str], output: Path, folds: int) -> Outcome:
+    """Cross-validate classifiers on the mammals, draw those in ``shown``, and write an HTML page of the last one."""
     mammals = load_mammals()
     X, y, parents = mammals.data, mammals.target, mammals.parents
     scores = compare(models, X, y, folds, seed=0)
     output.mkdir(parents=True, exist_ok=True)
     picture, page = output / "mammals.png", output / "mammals.html"
-    model = PoincareLogisticRegression().fit(X, y)
+    fitted = {name: models[name].fit(X, y) for name in shown}
+    accuracies = {score.name: score.accuracy for score in scores}
     edges = np.stack([np.arange(1, len(parents)), parents[1:]], axis=1)
-    draw(model, X, y, picture, "Mammals of WordNet, by order", edges=edges)
+    draw_beside(picture, fitted, X, y, accuracies=accuracies, edges=edges)
+    model = fitted[shown[-1]]
     explore(model, X, y, names=mammals.names, parents=parents, of="training", title="Mammals of WordNet", path=page)
     title = f"{len(X):,} mammals of WordNet, 2 coordinates, {len(mammals.target_names)} orders: {folds}-fold"
-    shown = [
+    texts = [
         scores_table(f"{title} cross-validation", scores, first=0),
         f"The Euclidean classifiers tune C inside each training fold. {ECE}",
         f"The figure is in {picture}.\nOpen {page} in a browser to explore the model and its points.",
     ]
-    return Outcome({"scores": [score._asdict() for score in scores], "picture": picture, "page": page}, shown)
+    return Outcome({"scores": [score._asdict() for score in scores], "picture": picture, "page": page}, texts)
 
 
 def reproduce() -> Outcome:

@@ -111,14 +111,14 @@ def _read(
     return fitted, found, notes
 
 
-def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None, edges: Any = None) -> None:
+def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None) -> None:
     """Draw a figure and write it to a file, without opening a window."""
     plt = pyplot()  # if matplotlib is missing, the error says how to install it
     from matplotlib.figure import Figure
 
     with plt.rc_context(STYLE), replacing(output) as file:
         figure = Figure(figsize=(WIDTH, 0.72 * WIDTH), layout="constrained")
-        BoundaryDisplay.from_estimator(model, X, y, edges=edges).plot(figure.subplots())
+        BoundaryDisplay.from_estimator(model, X, y).plot(figure.subplots())
         if title:
             figure.suptitle(title)  # the title of the axes may already describe the projection
         figure.savefig(file, format=output.suffix[1:].lower(), dpi=DPI)

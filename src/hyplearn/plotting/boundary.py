@@ -15,7 +15,7 @@ from hyplearn.plotting import canvas
 from hyplearn.plotting.arcs import boundary_curve, geodesic_of, hypercycle, minkowski_normal
 from hyplearn.plotting.canvas import MOST_MARKERS, Display
 from hyplearn.plotting.disk import DiskDisplay, check_labelled
-from hyplearn.plotting.plane import Plane, choose_plane, evaluate, predicted_codes
+from hyplearn.plotting.plane import Plane, choose_plane, evaluate, predicted_codes, predicted_leads
 from hyplearn.plotting.style import TEXT
 from hyplearn.types import Array
 
@@ -58,6 +58,9 @@ class BoundaryDisplay(Display):
         Plane of the plot, for a classifier in more than two dimensions.
     wrong : array of shape (k, 2), optional
         Positions of misclassified points in the plot, if they cannot be recognised from the regions.
+    leads : array of shape (m, m), optional
+        Difference between the two highest scores at pixels next to another region, and 1 elsewhere. It determines where
+        the prediction changes between two pixels. If it is None, predictions change halfway.
     set_sizes : array of shape (s, s), optional
         Number of classes in the prediction set at each pixel of the square around the disk, for a classifier with
         ``predict_set``.
@@ -86,6 +89,7 @@ class BoundaryDisplay(Display):
     support: Array | None = None
     plane: Plane | None = None
     wrong: Array | None = None
+    leads: Array | None = None
     set_sizes: Array | None = None
 
     @classmethod
@@ -152,8 +156,8 @@ class BoundaryDisplay(Display):
         X, y = (None, None) if X is None else check_labelled(X, y)
         X = None if X is None else points_inside(estimator, X)
         plane = choose_plane(estimator, found, X, decision.c)
-        regions = predicted_regions(estimator, plane, resolution, decision.c)
-        display = cls(*regions, decision.classes, curvature, plane=plane)
+        grid, regions, leads = predicted_regions(estimator, plane, resolution, decision.c)
+        display = cls(grid, regions, decision.classes, curvature, plane=plane, leads=leads)
         if plane is None:
             display.set_sizes = set_sizes(estimator, decision.c)
         elif X is not None:
@@ -224,12 +228,33 @@ class BoundaryDisplay(Display):
         edge = (-radius, radius, -radius, radius)
         rim = Circle((0, 0), radius, transform=ax.transData)
         ax.imshow(image, extent=edge, origin="lower", interpolation="nearest", zorder=0).set_clip_path(rim)
-        if self.boundaries:
-            return
-        for k in range(len(self.classes)):
-            if np.any(self.regions == k):
-                style = {"levels": [0.5], "colors": "white", "linewidths": 0.8, "zorder": 1}
-                ax.contour(self.grid, self.grid, self.regions == k, **style).set_clip_path(rim)
+        for k, side in self.sides():
+            style = {"levels": [0.0, np.inf], "colors": [tints[self.classes[k]]], "antialiased": True, "zorder": 0.1}
+            ax.contourf(self.grid, self.grid, side, **style).set_clip_path(rim)
+        if not self.boundaries:
+            self.draw_edges(ax, color="white", linewidth=0.8, zorder=1)
+
+    def draw_edges(self, ax: Any, *, color: Any, linewidth: float, zorder: float) -> None:
+        """Draw lines between the regions."""
+        from matplotlib.patches import Circle
+
+        rim = Circle((0, 0), 1 / np.sqrt(absolute_curvature(self.curvature)), transform=ax.transData)
+        style: dict[str, Any] = {"levels": [0.0], "colors": [color], "linewidths": linewidth, "zorder": zorder}
+        for _, side in self.sides():
+            ax.contour(self.grid, self.grid, side, **style).set_clip_path(rim)
+
+    def sides(self) -> Iterator[tuple[int, Array]]:
+        """Yield the code of each region, with values on the grid that are positive inside and negative outside of it.
+
+        Both change their sign at the same place between two pixels of different regions. A disk with one region has no
+        sides.
+        """
+        outside = self.regions < 0
+        regions = _continued(self.regions, outside)
+        leads = np.ones(regions.shape) if self.leads is None else _continued(self.leads, outside)
+        codes = np.unique(self.regions[~outside])
+        for k in codes if len(codes) > 1 else ():
+            yield int(k), np.where(regions == k, leads, -leads)
 
     def _draw_sets(self, ax: Any) -> None:
         """Hatch the regions whose prediction sets are empty or contain several classes."""
@@ -283,8 +308,8 @@ def support_of(estimator: Any) -> Array | None:
     return vectors if len(vectors) else None
 
 
-def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: float) -> tuple[Array, Array]:
-    """Return the coordinates of the pixel centres, and the predicted class code of each pixel (-1 outside the disk).
+def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: float) -> tuple[Array, Array, Array]:
+    """Return the coordinates of the pixel centres, the predicted class code of each pixel (-1 outside), and its lead.
 
     A pixel on the rim whose centre is outside the disk gets the class of its innermost corner. If such pixels were left
     empty, the rim would look notched.
@@ -297,7 +322,28 @@ def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: f
     touched = np.sum(pixels**2, axis=-1) < radius**2
     regions = np.full(touched.shape, -1)
     regions[touched] = predicted_codes(estimator, plane, pixels[touched])
-    return grid, regions
+    leads, beside = np.ones(regions.shape), _beside_another(regions)
+    leads[beside] = predicted_leads(estimator, plane, pixels[beside], regions[beside])
+    return grid, regions, leads
+
+
+def _beside_another(regions: Array) -> Array:
+    """Return a mask of the pixels next to a pixel of another region."""
+    beside = np.zeros(regions.shape, dtype=bool)
+    for one, other in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
+        differs = (regions[one] != regions[other]) & (regions[one] >= 0) & (regions[other] >= 0)
+        beside[one] |= differs
+        beside[other] |= differs
+    return beside
+
+
+def _continued(values: Array, outside: Array) -> Array:
+    """Return values that pixels just outside the disk take from the next pixel towards the middle."""
+    row, column = np.nonzero(outside)
+    inwards = (i - np.sign(2 * i + 1 - len(values)) for i in (row, column))
+    values = values.copy()
+    values[row, column] = values[tuple(inwards)]
+    return values
 
 
 def pixel_centres(n: int) -> Array:

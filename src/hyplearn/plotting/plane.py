@@ -39,6 +39,8 @@ VOTERS = 15
 # Maximum number of points that can vote, which is enough for all pixels. If there are more points, only every k-th
 # point votes.
 MOST_VOTERS = 20_000
+# Smallest lead of a predicted class. A lead of 0 has no sign, which tells on which side of the boundary a pixel is.
+LEAST_LEAD = 1e-12
 # Weight of the two regularisation terms, which are added to matrices with trace 1: the second moments of all points,
 # which matter only if the class means do not determine both directions, and the identity, which keeps a matrix
 # invertible.
@@ -156,6 +158,27 @@ def predicted_codes(estimator: Any, plane: Plane | None, x: Array) -> Array:
     if plane is not None and plane.neighbours is not None:
         return plane.neighbours.predict(x)
     return np.searchsorted(estimator.classes_, evaluate(estimator, "predict", plane, x))
+
+
+def predicted_leads(estimator: Any, plane: Plane | None, x: Array, codes: Array) -> Array:
+    """Return how far the score of the predicted class, whose code is given, is ahead of the next one at each position.
+
+    All leads are 1 if the classifier has no scores, or if the prediction is not the class of the highest score.
+    """
+    methods = ("decision_function", "predict_proba")
+    if plane is not None and plane.neighbours is not None:
+        # The neighbours' classes are those codes that are predicted for some point.
+        estimator, codes, plane = plane.neighbours, np.searchsorted(plane.neighbours.classes_, codes), None
+    method = next((name for name in methods if hasattr(estimator, name)), None)
+    scores = None if method is None or len(x) == 0 else evaluate(estimator, method, plane, x)
+    if scores is not None and scores.ndim == 1:
+        scores = np.stack([-scores, scores], axis=1)
+    if scores is None or scores.shape != (len(x), len(estimator.classes_)):
+        return np.ones(len(x))
+    rows, others = np.arange(len(x)), np.array(scores, dtype=np.float64)
+    others[rows, codes] = -np.inf
+    leads = scores[rows, codes] - others.max(axis=1)
+    return np.maximum(leads, LEAST_LEAD) if np.all(leads >= 0) else np.ones(len(x))
 
 
 def evaluate(estimator: Any, method: str, plane: Plane | None, x: Array) -> Array:

@@ -432,17 +432,7 @@ def _boundaries(adata: Any, key: str | bool | None) -> BoundaryDisplay | None:
 
 def _draw_lines(ax: Any, display: BoundaryDisplay) -> None:
     """Draw the boundary arcs of the model or, if there are none, the edges of its regions."""
-    from matplotlib.patches import Circle
-
     for arc in display.boundaries:
         draw_boundary(ax, arc, None, linewidth=0.9)
-    if display.boundaries:
-        return
-    rim = Circle((0, 0), 1 / np.sqrt(absolute_curvature(display.curvature)), transform=ax.transData)
-    inside = display.regions >= 0
-    for k in range(len(display.classes)):
-        # There are no predictions outside the disk, so the grid is masked there.
-        own = np.ma.array(display.regions == k, mask=~inside)
-        if own.any() and not own[inside].all():
-            style = {"levels": [0.5], "colors": INK, "linewidths": 0.9, "zorder": 2.2}
-            ax.contour(display.grid, display.grid, own, **style).set_clip_path(rim)
+    if not display.boundaries:
+        display.draw_edges(ax, color=INK, linewidth=0.9, zorder=2.2)

@@ -1,0 +1,34 @@
+"""Regions of several classifiers side by side."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hyplearn.files import replacing
+from hyplearn.plotting.boundary import BoundaryDisplay
+from hyplearn.plotting.canvas import draw_legend_below, pyplot
+from hyplearn.plotting.style import DPI, STYLE, WIDTH
+from hyplearn.types import Array
+
+# Height of titles and legend in inches, and number of names in a line of the legend.
+TEXT_HEIGHT, NAMES = 1.1, 5
+
+
+def draw_beside(
+    path: Path, models: Mapping[str, Any], X: Array, y: Array, *, accuracies: Mapping[str, float], edges: Any = None
+) -> None:
+    """Draw the regions of fitted classifiers next to each other into a file, with one legend below.
+
+    Titles are the names of the classifiers, with their cross-validated accuracies and those on the given points.
+    """
+    plt = pyplot()  # if matplotlib is missing, the error says how to install it
+    from matplotlib.figure import Figure
+
+    with plt.rc_context(STYLE), replacing(path) as file:
+        figure = Figure(figsize=(WIDTH, WIDTH / len(models) + TEXT_HEIGHT), layout="constrained")
+        axes = figure.subplots(1, len(models), squeeze=False)[0]
+        for ax, (name, model) in zip(axes, models.items(), strict=True):
+            BoundaryDisplay.from_estimator(model, X, y, edges=edges).plot(ax, legend=False, size=7)
+            ax.set_title(f"{name}\n{accuracies[name]:.1%} cross-validated, {model.score(X, y):.1%} training")
+        draw_legend_below(figure, axes[:1], NAMES)
+        figure.savefig(file, format=path.suffix[1:].lower(), dpi=DPI)
