@@ -187,7 +187,7 @@ def test_weights_count_rows_and_rows_without_weight_are_ignored():
     plain = ConformalClassifier(softmax()).fit(X[:60], y[:60])
     assert np.allclose(weighted.p_values(X), plain.p_values(X), atol=0.05)
     assert weighted.p_values(X).min() == pytest.approx(plain.p_values(X).min(), rel=0.01)
-    with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample_weight"):
+    with pytest.raises(ValueError, match="KNeighborsClassifier does not support sample_weight"):
         ConformalClassifier(KNeighborsClassifier()).fit(X, y, weights)
 
 

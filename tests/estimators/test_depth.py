@@ -43,7 +43,7 @@ def depth_warnings(model, X, y):
 def test_a_softmax_warns_once_about_classes_that_part_far_from_its_centre(name, c):
     X, y = siblings(14.0, c=c)
     (warning,) = depth_warnings(SOFTMAXES[name](curvature=-c), X, np.array(list("abcdefghijklmn"))[y])
-    assert "the classes m and n part only at a distance of 1" in str(warning.message)
+    assert "the classes m and n separate only at a distance of 1" in str(warning.message)
     assert warning.filename == __file__
 
 

@@ -440,7 +440,7 @@ def test_bad_data_raise_one_clear_error():
     with pytest.raises(ValueError, match="1 of 300 points lie"):
         PoincareLogisticRegression().fit(np.vstack([X[1:], [[1.0, 0.5]]]), y)
     model = PoincareLogisticRegression().fit(X, y)
-    with pytest.raises(ValueError, match="1 unknown classes, first 3; known classes:"):
+    with pytest.raises(ValueError, match="1 unknown classes, such as 3; known classes:"):
         model.verify(X, y + 1)
 
 

@@ -347,7 +347,7 @@ def test_bad_input_raises_a_clear_error(classifier, separable):
             lambda: classifier(class_weight="balanced").partial_fit(X, y, classes=[-1, 1]),
             "unknown before the stream has ended",
         ),
-        (lambda: classifier().partial_fit(X, y, classes=[1, 2]), "1 unknown classes, first -1; known classes:"),
+        (lambda: classifier().partial_fit(X, y, classes=[1, 2]), "1 unknown classes, such as -1; known classes:"),
         (lambda: classifier(p).fit(X, y).predict(X[:, :2]), "expecting 3 features"),
     ]
     for call, message in cases:
@@ -363,9 +363,9 @@ def test_bad_input_raises_a_clear_error(classifier, separable):
 def test_a_stream_cannot_change_its_classes_or_its_width(classifier, separable):
     X, y, _, _ = separable
     model = classifier("origin").partial_fit(X, y, classes=[-1, 1])
-    with pytest.raises(ValueError, match=r"differ from those of the first call, \[-1, 1\]"):
+    with pytest.raises(ValueError, match=r"differ from the classes of the first call, \[-1, 1\]"):
         model.partial_fit(X, y, classes=[-1, 1, 2])
-    with pytest.raises(ValueError, match="1 unknown classes, first 5"):
+    with pytest.raises(ValueError, match="1 unknown classes, such as 5"):
         model.partial_fit(X, np.where(y > 0, 5, -1))
     with pytest.raises(ValueError, match="expecting 3 features"):
         model.partial_fit(X[:, :2], y)

@@ -30,7 +30,7 @@ __all__ = [
     "predict_to_file",
 ]
 
-# Classifiers, by the names that the command line and the single-cell tools use.
+# Classifiers by name; the command line and the single-cell tools use these names.
 CLASSIFIERS: dict[str, Any] = {
     "softmax": PoincareLogisticRegression,
     "softmax-cv": PoincareLogisticRegressionCV,
@@ -53,6 +53,6 @@ def classifier_named(name: str, **parameters: Any) -> Any:
     """
     if name not in CLASSIFIERS:
         raise ValueError(
-            f"There is no classifier called {name!r}.\nPass one of {', '.join(CLASSIFIERS)}, or pass an estimator."
+            f"There is no classifier called {name!r}.\nPass one of {', '.join(CLASSIFIERS)}, or an estimator."
         )
     return CLASSIFIERS[name](**parameters)

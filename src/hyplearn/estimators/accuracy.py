@@ -1,4 +1,4 @@
-"""Accuracy of classifiers, with labels that are compared by Python's equality."""
+"""Mixin class whose ``score`` method returns the accuracy of a classifier."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from hyplearn.scikit_learn import ClassifierMixin
 
 
 class AccuracyMixin(ClassifierMixin):
-    """Base class of classifiers whose score is the accuracy, for lists of any labels and for Dask collections."""
+    """Mixin class for classifiers that defines ``score`` as the accuracy, for any labels and for Dask collections."""
 
     def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of the predictions.
@@ -18,7 +18,7 @@ class AccuracyMixin(ClassifierMixin):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or any source
-            Points of the ball.
+            Points in the ball.
         y : array-like of shape (n_samples,)
             True labels.
         sample_weight : array-like of shape (n_samples,), optional

@@ -42,12 +42,12 @@ def _calibrates(classifier: "BallClassifier") -> bool:
 VERIFIED_ROWS = 10_000
 ADVICE = {
     "max_iter": "Raise max_iter, lower C, or rescale the embedding.",
-    "stalled": "Limited by rounding: lower C, or raise tol.",
+    "stalled": "Limited by rounding errors: lower C, or raise tol.",
 }
 
 
 def warn_unsolved(estimator: "BallClassifier", gap: float, status: str, problems: str = "") -> None:
-    """Warn that a fit has not reached its tolerance."""
+    """Warn that the solver did not reach the tolerance of the estimator."""
     warnings.warn(
         f"{type(estimator).__name__} reached a relative duality gap of {gap:.1e}, not tol={estimator.tol:.1e} "
         f'({problems}status "{status}").\n{ADVICE[status]}',
@@ -100,17 +100,17 @@ class BallClassifier(AccuracyMixin, BaseEstimator):
         """Build the decision from the fitted attributes."""
 
     def predict(self, X: Any) -> Any:
-        """Predict the class of each point from the sign (two classes) or the argmax (more) of the decision scores.
+        """Predict the class of each point, from the argmax (or sign, for two classes) of its decision scores.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or any source
-            Points in the ball. Files are read in blocks; Dask collections give a lazy Dask collection.
+            Points in the ball. Files are read in blocks; for a Dask collection the result is a lazy Dask collection.
         """
         return self._evaluated("predict", X, None, self.classes_.dtype if hasattr(self, "classes_") else None)
 
     def decision_function(self, X: Any) -> Any:
-        """Compute the decision scores; their sign (two classes) or argmax (more) is the prediction.
+        """Compute the decision scores, whose argmax (or sign, for two classes) determines the predicted class.
 
         If the model has probabilities, the scores are log-odds: ``predict_proba`` is their sigmoid or softmax.
         Otherwise they are the signed distances to the boundaries.
@@ -118,7 +118,7 @@ class BallClassifier(AccuracyMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or any source
-            Points of the ball.
+            Points in the ball.
 
         Returns
         -------
@@ -133,7 +133,7 @@ class BallClassifier(AccuracyMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or any source
-            Points of the ball.
+            Points in the ball.
         """
         return self._evaluated("predict_proba", X, self._columns(), np.float64)
 

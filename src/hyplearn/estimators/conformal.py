@@ -74,10 +74,10 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
         Tree of the classes, for :meth:`predict_answer`: a mapping from each node to its parent, or to a list of parents
         as in the Cell Ontology; a graph with edges from parent to child; or a Newick string.
     conformity : {"probability", "distance"}, default="probability"
-        How to measure how well a row fits a class. "probability": by its predicted probability (or its decision score,
-        for classifiers without probabilities). "distance": by the mean distance to the five nearest rows of that
-        class, hyperbolic if the classifier has a curvature, Euclidean otherwise. Distances also detect rows of classes
-        that were not in the training data.
+        Measure of how well a row fits a class. "probability": the predicted probability of the class (or its decision
+        score, for classifiers without probabilities). "distance": the mean distance to the five nearest rows of the
+        class, which is hyperbolic if the classifier has a curvature, and Euclidean otherwise. Distances also detect
+        rows of classes that were not in the training data.
     folds : int, default=5
         Number of folds for ``conformity="probability"``. Each row is scored by a model fitted to the other folds.
 
@@ -90,8 +90,8 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         The labels.
     scores_ : ndarray of shape (n_samples,)
-        Score of each row for its own class by a model that has not seen it, or by its distances to other rows. Low
-        scores fit well.
+        Score of each row for its own class, from a model that was not fitted to this row, or from the distances to
+        other rows. A low score means a good fit.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -109,12 +109,12 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
       (:func:`hyplearn.decision.conformal.proved_coverage`); the measured coverage is :math:`1 - \alpha` or slightly
       more.
 
-    Up to a fraction :math:`\alpha` of the rows of known classes has an empty set. A class with fewer than
+    The set is empty for up to a fraction :math:`\alpha` of the rows of known classes. A class with fewer than
     :math:`1/\alpha - 1` rows would be in every set if it were compared with its own rows only. It is therefore compared
     with the rows of all classes, has no guarantee of its own, and is named in a ``SmallClassWarning``. Rows are
     assigned to folds in their order; nothing is random.
 
-    Sample weights are passed to the classifier, and weight the rows in the p-values.
+    Sample weights are passed to the classifier, and also weight the rows in the p-values.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
 
     @_has("predict_log_proba")
     def predict_log_proba(self, X: Any) -> Array:
-        """Predict class log-probabilities."""
+        """Predict the log-probability of each class, with the classifier that was fitted to all rows."""
         X = self._checked(X)
         return self.estimator_.predict_log_proba(X)
 
@@ -185,7 +185,7 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
 
     @property
     def decision_(self) -> Any:
-        """Decision of the classifier that was fitted to all rows, for plots."""
+        """Decision object of the classifier that was fitted to all rows; it is used for plots."""
         return self.estimator_.decision_
 
     def p_values(self, X: Any) -> Array:
@@ -300,11 +300,11 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
         if sample_weight is None:
             return X, y, None
         if not has_fit_parameter(self.estimator, "sample_weight"):
-            raise ValueError(f"{type(self.estimator).__name__} takes no sample_weight.\nLeave the weights out.")
+            raise ValueError(f"{type(self.estimator).__name__} does not support sample_weight.\nDo not pass weights.")
         return X, y, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
     def _check_classes(self) -> None:
-        """Raise if a class has too few rows or is not in the hierarchy; warn if it has too few for a guarantee."""
+        """Raise if a class has too few rows or is not in the hierarchy; warn if it has too few rows for a guarantee."""
         counts = np.bincount(self._codes)
         if len(counts) < 2 or counts.min() < 2 or len(self._codes) < self.folds:
             k = int(np.argmin(counts))
@@ -335,7 +335,7 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
 
     def _calibrate(self, X: Any, y: Array, weights: Array | None) -> None:
         """Score each row with a model that was fitted to the other folds."""
-        self.__dict__.pop("_near", None)  # may exist from an earlier fit
+        self.__dict__.pop("_near", None)  # remove the neighbours of an earlier fit
         self._folds = deal_in_turn(self._codes, self.folds)
         others = [np.flatnonzero(self._folds != fold) for fold in range(self.folds)]
         self.estimators_ = [_fitted(self.estimator, X, y, weights, rows) for rows in others]
@@ -352,7 +352,7 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
         self.estimators_, self.scores_ = [], self._near.means
 
     def _scores_without(self, fold: int, X: Any) -> Array:
-        """Return the scores of all classes, from the model fitted without ``fold``; low scores mean a good fit."""
+        """Return the scores of all classes from the model fitted without ``fold``; low scores mean a good fit."""
         model, K = self.estimators_[fold], len(self.classes_)
         if hasattr(model, "predict_proba"):
             found = -model.predict_proba(X)

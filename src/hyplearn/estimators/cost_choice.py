@@ -1,4 +1,4 @@
-"""Choose C for an SVM without a reference point by the log-loss on held-out rows."""
+"""Choice of C for SVMs without a reference point, by the log-loss on held-out rows."""
 
 import math
 from collections.abc import Sequence
@@ -13,34 +13,35 @@ from hyplearn.solvers.platt import Sigmoids
 from hyplearn.solvers.svm.together import Problems, solve_together
 from hyplearn.types import Array
 
-# Number of held-out rows, summed over all folds, that suffices to choose C.
+# Number of held-out rows, summed over all folds, that is enough to choose C.
 CHOICE_ROWS = 2000
 # Tolerance (relative duality gap) of the fits that choose C. A loose value is enough to compare log-losses.
 CHOICE_TOL = 1e-3
-# Exponent of 10 at which the search starts, and the relative improvement of the log-loss that justifies a smaller (-1)
-# or a larger (1) C. Smaller values are tried first and larger ones must be clearly better, because the log-loss of few
-# held-out rows has local minima at large values, where the fits follow single rows. A search that started at 10 and
-# took every improvement gave log-losses 2.5 % higher on 60 data sets, and 1.6 % higher on 62 others.
+# CHOICE_FIRST is the exponent of 10 at which the search for C starts. CHOICE_ENOUGH is the minimum relative improvement
+# of the log-loss for a step to a smaller C (-1) and to a larger C (1). Smaller values are tried first and larger values
+# must be clearly better, because the log-loss of few held-out rows has local minima at large values, where the fits
+# follow single rows. A search that started at 10 and took every improvement gave log-losses 2.5 % higher on 60 data
+# sets, and 1.6 % higher on 62 others.
 CHOICE_FIRST, CHOICE_ENOUGH = 0, {-1: 0.0, 1: 0.02}
 
 
 def choice_rows(data: TrainingData, most: int) -> LabelledBlock:
-    """Subsample of about ``most`` rows for the choice of C, with weights scaled to a mean of 1."""
+    """Return a subsample of about ``most`` rows for the choice of C, with weights scaled to a mean of 1."""
     block, is_part = data.subsampled(most)
     weights = block.row_weights
     return block._replace(weights=weights * (len(weights) / weights.sum() if is_part else 1.0))
 
 
 class ChosenCost(NamedTuple):
-    """Given or chosen C; if it was chosen, also weights close to the solution, and held-out values of all rows."""
+    """Value of C; if it was found by a search, also weights close to the solution and held-out values of all rows."""
 
     C: Any
     W: Array | None = None
-    held_out: HeldOut | None = None  # None if some rows were not held out, or some of the fits did not converge
+    held_out: HeldOut | None = None  # None if some rows were never held out or some fits did not converge
 
 
 def choose_held_out(groups: Sequence[Problems], n_folds: int, n_classes: int) -> ChosenCost:
-    """Choose a power of ten for C by the log-loss on held-out rows; it is 1 if no row can be held out.
+    """Choose a power of ten for C by the log-loss on held-out rows; choose 1 if no row can be held out.
 
     ``groups`` contain one binary problem for each positive class, on all rows, with the costs for C = 1. The problems
     of a group share their rows.
@@ -65,14 +66,14 @@ def choose_held_out(groups: Sequence[Problems], n_folds: int, n_classes: int) ->
 
 
 class _Found(NamedTuple):
-    """Held-out values with a value of C, and the largest duality gap of the fits."""
+    """Held-out values for one value of C, and the largest duality gap of the fits."""
 
     values: Array
     gap: float
 
 
 class _Path:
-    """Held-out fits for several values of C, each of which starts from the fits with the nearest one."""
+    """Held-out fits for several values of C; new fits start from the weights for the nearest earlier value."""
 
     def __init__(
         self, groups: Sequence[Problems], dealt: Array, held: Array, n_folds: int, starts: Sequence[Array]
@@ -82,13 +83,13 @@ class _Path:
         self.folds = [problems.in_folds(costs) for problems in groups]
         self.rows = [problems.rows[held] for problems in groups]
         self.codes, self.row_weights, self.fold = codes[held], weights[held], dealt[held]
-        # Weights of each group, of shape (folds, problems, columns).
+        # For each value of C, the weights of all groups, as arrays of shape (folds, problems, columns).
         self.weights = {1.0: [np.tile(own, (n_folds, 1, 1)) for own in starts]}
         self.found = dict[float, _Found]()
         self.sigmoids: Sigmoids | None = None
 
     def log_loss(self, C: float) -> float:
-        """Log-loss of the held-out rows with C."""
+        """Fit all folds with the given C, and return the log-loss of the held-out rows."""
         nearest = min(self.weights, key=lambda other: abs(math.log(other / C)))
         weights, parts, gap = [], [], 0.0
         for folds, rows, start in zip(self.folds, self.rows, self.weights[nearest], strict=True):

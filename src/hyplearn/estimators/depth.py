@@ -4,8 +4,8 @@ The directions of two points, seen from a centre m, differ by about :math:`2 e^{
 
 .. math:: g = \tfrac12 \bigl( d(m, x) + d(m, y) - d(x, y) \bigr)
 
-which is the distance from m at which the ways to both points part. In a deep tree g is large for sibling branches: a
-linear function of coordinates about m needs weights of about :math:`e^g` to separate them.
+which is about the distance from m at which the geodesics to the two points separate. In a deep tree g is large for
+sibling branches: a linear function of coordinates about m needs weights of about :math:`e^g` to separate them.
 """
 
 import warnings
@@ -19,15 +19,16 @@ from hyplearn.geometry import distance, pairwise_distance
 from hyplearn.types import Array
 
 # Gromov product of two class centres, in units of 1/√c, above which the warning is given. On 7 tree embeddings with a
-# product above 9.5 the softmax has 1 to 36 points of accuracy less than PoincareSVC("means"), on 12 with a product of 2
-# to 8.5 at least as many.
+# product above 9.5, the accuracy of the softmax is 1 to 36 percentage points lower than that of PoincareSVC("means");
+# on 12 embeddings with a product of 2 to 8.5, it is at least as high.
 DEEPEST = 9.0
-# Number of rows from which the centres of the classes are estimated, at least SAMPLE_PER_CLASS of each class.
+# Number of rows from which the class centres are estimated: SAMPLE rows, or SAMPLE_PER_CLASS times the number of
+# classes if that is more.
 SAMPLE, SAMPLE_PER_CLASS = 2**11, 128
 
 
 def warn_of_depth(estimator: Any, data: TrainingData) -> None:
-    """Warn if all coordinates of a fitted model have the same centre, and two classes almost the same direction."""
+    """Warn if a model uses coordinates about one centre, from which two classes have almost the same direction."""
     centre = estimator.reference_[0]
     if np.any(estimator.reference_ != centre) or _radius(data, centre) < DEEPEST:
         return
@@ -35,17 +36,17 @@ def warn_of_depth(estimator: Any, data: TrainingData) -> None:
     if depth > DEEPEST:
         first, second = estimator.classes_[one], estimator.classes_[other]
         warnings.warn(
-            f"{type(estimator).__name__} uses coordinates about one centre, and the classes {first} and {second} part "
-            f"only at a distance of {depth:.1f} curvature radii from it: their directions differ by about "
-            f"{2 * np.exp(-depth):.0e}, too little to separate them well.\n"
-            'Use PoincareKernelClassifier or PoincareSVC("means"), which have no such centre.',
+            f"{type(estimator).__name__} uses coordinates about one centre, and the classes {first} and {second} "
+            f"separate only at a distance of {depth:.1f} curvature radii from it. Their directions differ by about "
+            f"{2 * np.exp(-depth):.0e}, which is too little to distinguish them well.\n"
+            'Use PoincareKernelClassifier or PoincareSVC("means"), which do not need such a centre.',
             UserWarning,
             stacklevel=3,
         )
 
 
 def deepest_classes(data: TrainingData, centre: Array) -> tuple[float, int, int]:
-    """Return the largest Gromov product of two class centres at ``centre``, in units of 1/√c, and both classes."""
+    """Return the largest Gromov product of two class centres at ``centre``, in units of 1/√c, and the two classes."""
     block, _ = data.subsampled(max(SAMPLE, SAMPLE_PER_CLASS * data.n_classes))
     part = block.taken(np.flatnonzero(block.present))
     found, codes = np.unique(part.codes, return_inverse=True)
@@ -58,7 +59,7 @@ def deepest_classes(data: TrainingData, centre: Array) -> tuple[float, int, int]
 
 
 def _radius(data: TrainingData, centre: Array) -> float:
-    """Upper bound of the distances of all rows from the centre, in units of 1/√c; infinite if it is not known."""
+    """Return an upper bound on the distances of rows from the centre, in units of 1/√c; infinity if none is known."""
     if not data.least_gap > 0:
         return np.inf
     of_centre = 2 * np.arctanh(np.sqrt(data.c) * np.linalg.norm(centre))

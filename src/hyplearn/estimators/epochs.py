@@ -16,11 +16,11 @@ from hyplearn.solvers.perceptron import EQUAL_WEIGHTS, Perceptron
 from hyplearn.tangent import TangentRows, implicit_rows
 from hyplearn.types import Array
 
-# Early stopping. From FIRST_CHECK passes and FIRST_VISITS visits on, the weights are compared with the weights after
-# half as many passes, and training stops unless they are better by the fraction BETTER. With overlapping classes,
-# training stops after about 60 passes instead of 1000, without loss of accuracy. Fewer passes over few rows are not
-# enough for a stable average: with FIRST_CHECK = 8, leaving out a single row changed up to 7 of 88 test predictions of
-# the second-order perceptron, and without FIRST_VISITS up to 3.
+# Constants of early stopping. From FIRST_CHECK passes and FIRST_VISITS visits on, the weights are compared with the
+# weights after half as many passes, and training stops unless they are better by the fraction BETTER. With overlapping
+# classes, training stops after about 60 passes instead of 1000, without loss of accuracy. Fewer passes over few rows
+# are not enough for a stable average: with FIRST_CHECK = 8, leaving out a single row changed up to 7 of 88 test
+# predictions of the second-order perceptron, and without FIRST_VISITS up to 3.
 FIRST_CHECK, FIRST_VISITS, BETTER = 32, 2**14, 0.05
 
 
@@ -75,7 +75,7 @@ class Extremes(NamedTuple):
 
 
 class KeptEpochs:
-    """Epochs over the rows of one problem in memory, in order or shuffled."""
+    """Epochs over the rows of one problem, which are in memory and visited in order or shuffled."""
 
     def __init__(self, rows: ProblemRows, rng: np.random.Generator | None) -> None:
         self.rows, self.rng, self.n_rows = rows, rng, len(rows.y)
@@ -155,7 +155,7 @@ def _merge_extremes(parts: Sequence[Sequence[Extremes]]) -> list[Extremes]:
 
 
 class Learned(NamedTuple):
-    """Result of a problem: the weights, the number of mistakes in the last pass, and the number of passes."""
+    """Trained weights of a problem, the number of mistakes in the last pass, and the number of passes."""
 
     w: Array
     mistakes: int
@@ -170,7 +170,7 @@ def learn(
     keep: str,
     report: Callable[[int, int, int], Any],
 ) -> list[Learned]:
-    """Pass over the rows until each perceptron makes no mistake or stops improving.
+    """Train the perceptrons in passes over the rows, until each of them makes no mistake or stops improving.
 
     The perceptrons in the list are replaced by the trained ones.
     """
@@ -211,7 +211,7 @@ def is_checked(epoch: int, n_rows: int) -> bool:
 
 
 class Halves:
-    """Early stopping, which compares mistakes and errors in the second half of the passes with the first half."""
+    """Early stopping that compares the mistakes and errors in the second half of the passes with the first half."""
 
     def __init__(self) -> None:
         self.before, self.since, self.errors = np.inf, np.inf, np.inf
@@ -221,7 +221,7 @@ class Halves:
         self.since = min(self.since, mistakes)
 
     def is_over(self, errors: float) -> bool:
-        """Return whether to stop because neither mistakes nor errors improved by ``BETTER``; start the next half."""
+        """Return True if neither mistakes nor errors decreased by the fraction ``BETTER``, and begin the next half."""
         over = self.since > (1 - BETTER) * self.before and errors > (1 - BETTER) * self.errors
         self.before, self.since, self.errors = min(self.before, self.since), np.inf, min(self.errors, errors)
         return bool(over)

@@ -125,7 +125,7 @@ def _check_common(above: Array, classes: Array) -> None:
     loose = classes.tolist()[int(np.argmin(shared))]
     raise ValueError(
         f"No node of the hierarchy is above all classes; {loose!r} shares the fewest ancestors with the others.\n"
-        "Add a root above all nodes. Edges of a graph lead from parent to child: pass graph.reverse() if they do not."
+        "Add a root above all nodes. If the edges of your graph lead from child to parent, pass graph.reverse()."
     )
 
 

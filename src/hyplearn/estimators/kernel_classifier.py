@@ -22,11 +22,12 @@ from hyplearn.solvers.certificate import SoftmaxCertificate
 from hyplearn.solvers.softmax import solve_softmax, solve_softmax_by_sample
 from hyplearn.types import Array, CostOrAuto
 
-# Number of candidate rows per landmark. If the search for scale and C uses more rows, all of these are candidates.
+# Number of rows per landmark from which the landmarks are chosen. If the search for scale and C uses more rows, the
+# landmarks are chosen from all of them.
 ROWS_PER_LANDMARK = 20
-# If rows are not kept, the Hessian is estimated from a sample of one row in SAMPLE_RATIO. SAMPLE_NUMBERS are the
-# minimum and maximum number of elements of the sample (16 and 56 MiB; the solver holds several copies). With a smaller
-# sample, a fit takes more passes; with a larger one, each step takes longer.
+# If the kernel rows are not kept in memory, the Hessian is estimated from a sample of one row in SAMPLE_RATIO.
+# SAMPLE_NUMBERS are the minimum and maximum number of elements of the sample (16 and 56 MiB; the solver holds several
+# copies). With a smaller sample, a fit takes more passes; with a larger one, each step takes longer.
 SAMPLE_RATIO, SAMPLE_NUMBERS = 8, (2**21, 7 * 2**20)
 
 
@@ -34,18 +35,18 @@ SAMPLE_RATIO, SAMPLE_NUMBERS = 8, (2**21, 7 * 2**20)
 class PoincareKernelClassifier(SoftmaxClassifier):
     r"""Multinomial logistic regression with a hyperbolic kernel, for classes with curved boundaries.
 
-    With the rows :math:`x_i` of :class:`HyperbolicKernelMap`, whose products are the kernel projected onto landmarks,
-    the linear functions of :class:`PoincareLogisticRegression` as interpolated at the landmarks, and a 1 behind them
-    for an intercept, finds the weights of
+    Each point is mapped to a row :math:`x_i`. It contains the features of :class:`HyperbolicKernelMap`, whose inner
+    products approximate the kernel, the linear functions of :class:`PoincareLogisticRegression`, interpolated at the
+    landmarks, and a constant for the intercept. The weights W solve
 
     .. math:: \min_W \tfrac12 \sum_k \|W_k\|^2 + C \sum_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
               - \langle W_{y_i}, x_i \rangle \Bigr)
 
-    and proves them optimal. Regions may have any shape. The larger the scale, the smaller the influence of the kernel:
-    with a small scale regions follow every detail, with a large one they equal those of the linear softmax. The kernel
-    depends on the distance alone, and linear functions are those about the mean of the landmarks, so isometries of the
-    ball change no probability. With as many components as rows this is kernel logistic regression itself; with fewer,
-    ``lost_trace_`` says how much of the kernel the landmarks leave out.
+    and a certificate proves that they are optimal. The regions of the classes may have any shape: with a small scale of
+    the kernel they follow every detail, and with a large scale they equal the regions of the linear softmax. The kernel
+    depends only on distances, and the linear functions are centred at the mean of the landmarks, so isometries of the
+    ball do not change the probabilities. With as many components as rows, this is exact kernel logistic regression;
+    with fewer components, ``lost_trace_`` measures the part of the kernel that the landmarks do not represent.
 
     Parameters
     ----------
@@ -53,14 +54,14 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         The kernel: :func:`~hyplearn.kernels.laplacian_kernel`, :func:`~hyplearn.kernels.secant_kernel` or
         :func:`~hyplearn.kernels.heat_kernel`.
     scale : float or "auto", default="auto"
-        Scale of the kernel in units of the curvature's radius. "auto" begins with the median distance between
-        landmarks and with 4,096 times it, and goes on from the better one by factors of four, for as long as the
-        log-loss of rows held out falls.
+        Scale of the kernel in units of the curvature radius. "auto" tries the median distance between landmarks and
+        4,096 times this distance, and continues from the better of the two by factors of four, as long as the log-loss
+        on held-out rows decreases.
     C : float or "auto", default="auto"
-        Inverse regularisation strength. "auto" takes the best of a few values, by the same log-loss; if several
-        log-losses are within 1 % of the smallest, the smallest of their values of C. Both choices together take about
-        13 fits to up to 4,000 rows. With 500 rows or fewer each fit is made three times, to each two thirds of them;
-        with up to 2,000 rows only those of the three best trials are.
+        Inverse regularisation strength. "auto" chooses the best of a few values by the same log-loss; if several
+        log-losses are within 1 % of the smallest, it chooses the smallest of these values. The search for scale and C
+        takes about 13 fits to at most 4,000 rows. With 500 rows or fewer, each fit is made three times, to different
+        two thirds of the rows; with up to 2,000 rows, only the fits of the three best trials are repeated in this way.
     n_components : int, default=300
         Maximum number of landmarks, and of columns.
     tol : float, default=1e-6
@@ -72,7 +73,7 @@ class PoincareKernelClassifier(SoftmaxClassifier):
     n_jobs : int, default=None
         Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. Results do not depend on it.
     curvature : float, default=-1.0
-        Sectional curvature of the space the points were embedded in.
+        Sectional curvature of the space in which the points were embedded.
     outside : {"raise", "project"}, default="raise"
         What to do with points on or outside the rim of the ball: raise an error that lists them, or move them to the
         largest representable radius with a warning.
@@ -84,17 +85,18 @@ class PoincareKernelClassifier(SoftmaxClassifier):
     classes_ : ndarray of shape (n_classes,)
         The class labels.
     scale_, C_ : float
-        Values of the scale of the kernel and of C used.
+        The scale of the kernel and the value of C that were used.
     search_ : ndarray of shape (n_fits, 3)
-        Scale, C and held-out log-loss of each trial in the search; empty if both are given. With 501 to 2,000 rows the
-        last three are the three best, repeated on three parts of the rows; the best of these is used.
+        Scale, C and held-out log-loss of each trial in the search; empty if both are given. With 501 to 2,000 rows, the
+        last three trials repeat the three best ones on all three parts of the rows, and the best of these is used.
     landmarks_ : ndarray of shape (n_landmarks, n_features)
         The landmarks: training points of all classes.
     projection_ : ndarray of shape (n_landmarks, n_columns)
-        Matrix that turns kernel values into rows.
+        Matrix by which kernel values are multiplied to obtain rows.
     lost_trace_ : float
-        Mean of ``k(x, x) - ‖row‖²`` by weight, of rows without their linear functions, from 0 for the exact kernel to
-        1: over all training points, or a random part of 6,000, or of 20 for each component if these are more.
+        Weighted mean of ``k(x, x) - ‖row‖²``, where the rows do not include the linear functions. It is 0 if the kernel
+        is exact, and at most 1. It is computed from a random subsample if there are more than 6,000 training points and
+        more than 20 per component.
     coef_ : ndarray of shape (n_classes, n_columns), or (1, n_columns) for two classes
         W without its last column; for two classes the difference of the rows of ``classes_[1]`` and ``classes_[0]``.
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
@@ -143,7 +145,7 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         Parameters
         ----------
         X, y, sample_weight
-            Points of the ball, labels and weights, as in :meth:`PoincareSVC.fit`.
+            Points in the ball, labels and weights, as in :meth:`PoincareSVC.fit`.
         """
         with self._training(X, y, sample_weight) as (data, report):
             check_dimension(self.kernel, data.n_features)
@@ -198,8 +200,9 @@ class PoincareKernelClassifier(SoftmaxClassifier):
     def verify(self, X: Any, y: Any = None, sample_weight: Any = None) -> SoftmaxCertificate:
         r"""Recompute the certificate from scratch, in plain NumPy, from ``coef_`` and ``intercept_``.
 
-        As in :meth:`PoincareLogisticRegression.verify`, on rows from :mod:`hyplearn.kernels`. It is the certificate of
-        the problem with the landmarks; ``lost_trace_`` says what they leave out.
+        The computation is the same as in :meth:`PoincareLogisticRegression.verify`, with rows from
+        :mod:`hyplearn.kernels`. The certificate holds for the problem with the given landmarks; ``lost_trace_``
+        measures the part of the kernel that they do not represent.
 
         Parameters
         ----------
@@ -226,7 +229,7 @@ class PoincareKernelClassifier(SoftmaxClassifier):
 
 
 def _plain_kernel_rows(X: Array, kernel_map: KernelMap) -> Array:
-    """Kernel rows of points in plain NumPy, with the intercept column."""
+    """Compute the kernel rows of points in plain NumPy, including the intercept column."""
     kernel = kernel_map.kernel
     values = kernel_between(kernel.name, X.astype(np.float64), kernel.landmarks, scale=kernel.scale, c=kernel.c)
     return np.column_stack([values @ kernel_map.projection, np.full(len(X), INTERCEPT)])

@@ -27,7 +27,7 @@ def check_kernel(kernel: Any, scale: Any, n_components: Any) -> None:
 
 @dataclass(eq=False, repr=False)
 class HyperbolicKernelMap(BallTransformer):
-    r"""Map the ball to R^m: features whose inner products approximate a kernel of hyperbolic space.
+    r"""Map points in the ball to features in R^m whose inner products approximate a hyperbolic kernel.
 
     A point x becomes :math:`K(x, L)\, V \Lambda^{-1/2}`, where L are landmarks among the training points and
     :math:`K(L, L) = V \Lambda V^T` (Nyström's method). The inner product of two rows equals the kernel of the two
@@ -43,12 +43,13 @@ class HyperbolicKernelMap(BallTransformer):
     scale : float or "auto", default="auto"
         Scale of the kernel in units of the curvature radius; "auto" is the median distance between landmarks.
     n_components : int, default=300
-        Maximum number of columns, and of landmarks if these are chosen. If it is at least the number of rows, the inner
-        products equal the kernel.
+        Maximum number of columns, and of landmarks if they are not given. With at least as many components as rows, the
+        inner products equal the kernel.
     landmarks : array-like of shape (n_landmarks, n_features), default=None
-        Landmarks; None to choose training points, from all classes if y is given. The choice depends only on the data.
+        The landmarks. If None, they are chosen from the training points, and from all classes if y is given. The choice
+        depends only on the data.
     curvature : float, default=-1.0
-        Sectional curvature of the space the points were embedded in; the ball has radius ``1/sqrt(-curvature)``.
+        Sectional curvature of the space in which the points were embedded; the ball has radius ``1/sqrt(-curvature)``.
     outside : {"raise", "project"}, default="raise"
         What to do with points on or outside the rim of the ball: raise an error that lists them, or move them to the
         largest representable radius with a warning.
@@ -60,14 +61,14 @@ class HyperbolicKernelMap(BallTransformer):
     scale_ : float
         Scale of the kernel.
     projection_ : ndarray of shape (n_landmarks, n_columns)
-        The matrix :math:`V \Lambda^{-1/2}`, with the largest eigenvalue first; eigenvalues lost in rounding are left
-        out.
+        The matrix :math:`V \Lambda^{-1/2}`, with the largest eigenvalue first. Eigenvalues that are lost in rounding
+        are left out.
     lost_trace_ : float
-        Mean of ``k(x, x) - ‖row‖²`` over the training points, from 0 for the exact kernel to 1 if rows vanish.
+        Mean of ``k(x, x) - ‖row‖²`` over the training points. It is 0 if the kernel is exact, and at most 1.
     n_features_in_ : int
         Number of coordinates.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the coordinates, where X has them.
+        Names of the coordinates, if X has them.
 
     Examples
     --------
@@ -99,7 +100,7 @@ class HyperbolicKernelMap(BallTransformer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Points of the ball.
+            Points in the ball.
         y : array-like of shape (n_samples,), optional
             Labels; if given, every class is represented by landmarks.
         """
@@ -126,12 +127,14 @@ class HyperbolicKernelMap(BallTransformer):
             return None
         landmarks = as_rows(self.landmarks, "landmarks").astype(np.float64)
         if landmarks.shape[1] != d or len(landmarks) == 0:
-            raise ValueError(f"landmarks must have shape (n, {d}), n ≥ 1, as X has {d} columns; got {landmarks.shape}.")
+            raise ValueError(
+                f"landmarks must have shape (n, {d}) with n ≥ 1, because X has {d} columns; got {landmarks.shape}."
+            )
         check_inside(landmarks, row_gaps(landmarks, c), c)
         return landmarks
 
     def transform(self, X: Any) -> Array:
-        """Kernel features of the points, of shape (n_samples, n_columns)."""
+        """Compute the kernel features of points, of shape (n_samples, n_columns)."""
         check_is_fitted(self)
         X, gaps = ball_rows(self, X, keep_dtype=True)
         c = absolute_curvature(self.curvature)

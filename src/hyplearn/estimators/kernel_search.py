@@ -15,7 +15,7 @@ from hyplearn.rows.memory import ClassRows
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# Number of rows used in the search. It was enough to distinguish scales on all data sets used for tuning.
+# Number of rows used in the search. This was enough to distinguish scales on all data sets used for tuning.
 SEARCH_ROWS = 6000
 # With up to FEW_ROWS rows, each of the PARTS parts is held out in turn; with more rows, only one part is held out. With
 # up to MORE_ROWS rows, the FINALISTS best trials are then compared on all parts, because the best trial on one part is
@@ -24,28 +24,31 @@ FEW_ROWS, MORE_ROWS, PARTS, FINALISTS = 500, 2000, 3, 3
 # Values of C to try with the median distance as scale, in this order. The search stops when the log-loss exceeds RISEN
 # times its smallest value, because fits with a larger C take longer.
 FIRST_COSTS, RISEN = (1.0, 10.0, 100.0, 1000.0), 1.1
-# Smallest and largest scale, relative to the median distance. For smaller scales there are too few rows; for larger
-# scales the model is linear.
+# Smallest and largest scale, relative to the median distance. At smaller scales there are too few rows for a good fit;
+# at larger scales the model is linear.
 SMALLEST, LARGEST = 0.02, 4096.0
-# Factors of (scale, C) for each kind of step. At distances far below the scale s, the Laplacian kernel is close to
-# 1 - ρ/s, and a larger scale acts like a smaller C. So some steps change both; steps with constant C keep the weight of
-# linear functions. FINER contains factors of C to try last, at the best scale.
+# Factors of (scale, C) for each kind of step. At distances far below the scale s, the Laplacian kernel is close to 1 -
+# ρ/s, and a larger scale acts like a smaller C. Therefore some steps change both; steps with constant C keep the
+# influence of the linear functions. FINER contains factors of C to try last, at the best scale.
 STEPS = ((4.0, 4.0), (4.0, 1.0), (0.25, 0.25), (0.25, 1.0))
 FINER = (0.3, 3.0)
 # Values of C to try at the largest scale, where the model is linear.
 LINEAR_COSTS = (30.0, 300.0, 3000.0)
 # Tolerance (relative duality gap) of the fits in the search: SEARCH_TOL, or TOL_PER_COST times C if that is larger. The
-# gap is ½‖∇P‖², but second derivatives grow in proportion to C, so a fit is closer to its optimum by this factor.
-# Smaller values take up to twice the time and change the held-out log-losses by about 1 %, and hardly any choice.
+# gap is ½‖∇P‖², but second derivatives grow in proportion to C, so a fit with a larger C is closer to its optimum at
+# the same gap. With smaller tolerances the search takes up to twice the time, the held-out log-losses change by about 1
+# %, and the choice hardly ever changes.
 SEARCH_TOL, TOL_PER_COST = 1e-3, 1e-4
-# Trials whose log-loss exceeds the smallest by at most this factor count as equal; of these the one with the smallest C
-# is the best, because its fit takes the least time. The standard errors of held-out log-losses are larger.
+# Trials whose log-loss is at most this factor times the smallest log-loss are treated as equal; among these, the trial
+# with the smallest C is chosen, because its fit takes the least time. The standard errors of held-out log-losses are
+# larger than this difference.
 EQUAL = 1.01
-# Columns with ``C Σ x²`` below this are left out of a fit. Their weights would be close to 0: the penalty ½w² has the
-# second derivative 1, the loss at most a quarter of this. The held-out log-losses change in the third digit.
+# Columns for which ``C Σ x²`` is below this value are left out of a fit. Their weights would be close to 0: the second
+# derivative of the penalty ½w² is 1, and that of the loss is at most a quarter of ``C Σ x²``. Leaving these columns out
+# changes the held-out log-losses in the third digit.
 NEGLIGIBLE = 1.0
-# Starting weights fit the values of an earlier model at the landmarks with this ridge, divided by C. It is the inverse
-# of a typical second derivative of the loss.
+# Starting weights come from a ridge regression on the values of an earlier model at the landmarks, with the penalty
+# START_RIDGE / C. START_RIDGE is the inverse of a typical second derivative of the loss.
 START_RIDGE = 10.0
 
 
@@ -99,9 +102,9 @@ def choose_scale_and_cost(
 
 
 class ScaledRows(NamedTuple):
-    """Rows of the search and of the landmarks at one scale of the kernel.
+    """Kernel rows of the training points and of the landmarks, at one scale of the kernel.
 
-    ``energies`` are the sums of squares of each column over all rows; those of linear functions count as infinite.
+    ``energies`` contains the weighted sum of squares of each column, which is set to infinity for linear functions.
     """
 
     scale: float
@@ -111,7 +114,7 @@ class ScaledRows(NamedTuple):
 
 
 class Model(NamedTuple):
-    """A fitted model, independent of the scale: its kernel part at the landmarks, and the weights of other columns."""
+    """Fitted model in a form independent of the kernel scale: values at the landmarks and weights of linear columns."""
 
     values: Array
     linear: Array
@@ -119,7 +122,7 @@ class Model(NamedTuple):
 
 @dataclass
 class KernelSearch:
-    """Search for scale and C, by fits to some parts of the rows and their log-losses on the other parts.
+    """Search for the scale and C with the smallest log-loss on held-out parts of the rows.
 
     The weights of the rows are scaled to a mean of 1.
     """
@@ -134,7 +137,7 @@ class KernelSearch:
     # Weights of the last fit for each scale and part, and models of the best trial for each part, for warm starts.
     starts: dict[tuple[float, int], Array] = field(default_factory=dict)
     models: list[Model] = field(default_factory=list)
-    # Results of _held_out for each scale, C and part, because finalists are fitted to all parts.
+    # Results of _held_out for each scale, C and part; they are stored because finalists are evaluated on all parts.
     losses: dict[tuple[float, float, int], tuple[float, float]] = field(default_factory=dict)
     scaled: ScaledRows | None = None
 
@@ -143,12 +146,12 @@ class KernelSearch:
         self.rows = self.rows._replace(weights=weights / weights.mean())
         self.parts = part_numbers(self.rows.codes)
         self.n_parts = PARTS if len(weights) <= FEW_ROWS else 1
-        # The hyperboloid coordinates, and the intercept.
+        # Number of linear columns: the hyperboloid coordinates and the intercept.
         self.n_linear = self.landmarks.shape[1] + 2
 
     @property
     def best(self) -> Trial:
-        """Trial with the smallest C among those whose log-losses are smallest, up to the factor ``EQUAL``."""
+        """Trial with the smallest C among the trials whose log-loss is at most ``EQUAL`` times the smallest."""
         most = EQUAL * min(trial.log_loss for trial in self.trials)
         return min((trial for trial in self.trials if trial.log_loss <= most), key=lambda trial: trial.C)
 
@@ -171,7 +174,7 @@ class KernelSearch:
                 return
 
     def compare(self, number: int) -> None:
-        """Repeat this many of the best trials, on all parts; they replace all other trials."""
+        """Repeat the ``number`` best trials on all parts of the rows; the results replace all earlier trials."""
         best = sorted(self.trials, key=lambda trial: trial.log_loss)[:number]
         self.n_parts, self.trials = PARTS, []
         for trial in best:
@@ -191,7 +194,7 @@ class KernelSearch:
         return loss
 
     def _scaled(self, scale: float) -> ScaledRows:
-        """Rows at a scale; they are kept until another scale is asked for."""
+        """Return the kernel rows at a scale; they are cached until another scale is requested."""
         if self.scaled is None or self.scaled.scale != scale:
             kernel_map = add_linear_columns(nystrom(self.landmarks, self.kernel, scale, self.c, len(self.landmarks)))
             rows = kernel_rows(kernel_map, self.rows.X, self.rows.gaps)
@@ -217,7 +220,7 @@ class KernelSearch:
         return float(weights[known] @ losses), float(weights[known].sum())
 
     def _start(self, part: int, scaled: ScaledRows, C: float) -> Array:
-        """Return starting weights: those of the last fit at this scale, or a model close to the best one."""
+        """Return starting weights, from the last fit at this scale or, if there is none, from the best model so far."""
         if (scaled.scale, part) in self.starts:
             return self.starts[scaled.scale, part]
         if not self.models:

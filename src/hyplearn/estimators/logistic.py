@@ -25,8 +25,8 @@ from hyplearn.solvers.choice import choose_softmax_cost
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array, CostOrAuto
 
-# Size of the subsample on which C is chosen. Rows times entries of W is at most CHOICE_NUMBERS, which bounds the time,
-# but there are at least CHOICE_ROWS rows per class.
+# Size of the subsample on which C is chosen. The number of rows times the number of entries of W is at most
+# CHOICE_NUMBERS, to limit the time, but there are at least CHOICE_ROWS rows per class.
 CHOICE_NUMBERS, CHOICE_ROWS = 2**20, 50
 # The search for C starts at 10**CHOICE_FIRST. On deep trees, whose best C may be 1e5, a search that started at 10 ended
 # in a local minimum; for the same reason it ends only after CHOICE_PATIENCE steps without improvement. CHOICE_TOL is
@@ -81,7 +81,7 @@ class ConeClassifier(SoftmaxClassifier):
         )
 
     def hyperplane_between(self, a: Any, b: Any) -> tuple[Array, Array]:
-        r"""Geodesic hyperplane tangent to the boundary between two classes, at the point nearest to the centre.
+        r"""Return the geodesic hyperplane that touches the boundary between two classes nearest to the centre.
 
         With ``fit_intercept=False`` it is the boundary itself. Raises ValueError if there is no boundary, because
         one of the two classes is more likely in the whole ball.
@@ -152,10 +152,10 @@ class ConeClassifier(SoftmaxClassifier):
         return np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
 
     def _code(self, label: Any) -> int:
-        """Index of a class in ``classes_``."""
+        """Return the index of a label in ``classes_``."""
         classes = self.classes_.tolist()
         if label not in classes:
-            raise ValueError(f"{label!r} is not a class of this model; its classes are {classes}.")
+            raise ValueError(f"{label!r} is not a class of this model; its classes are {classes}.\nPass one of them.")
         return classes.index(label)
 
 
@@ -164,18 +164,18 @@ class PoincareLogisticRegression(ConeClassifier):
     r"""Multinomial logistic regression in the Poincaré ball, solved to a certificate of optimality.
 
     With the rows :math:`x_i = \frac{\rho}{\sinh \rho} (\cosh \rho, \sinh \rho\, e_i, 1)`, where ρ is the distance of a
-    point from a centre m in units of the curvature radius and e its direction, finds the weights W that solve
+    point from a centre m in units of the curvature radius and e its direction, the weights W solve
 
     .. math:: \min_W \tfrac12 \sum_k \|W_k\|^2 + C \sum_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
               - \langle W_{y_i}, x_i \rangle \Bigr)
 
-    Rows are hyperboloid coordinates about m and a constant. These would grow exponentially with the distance, and are
-    therefore scaled to grow linearly (:func:`~hyplearn.cone.cone_coordinates`). The coefficient of the last column is
-    the intercept b. Two classes are equally likely where
-    :math:`u_0 \cosh \rho + \langle u, e \rangle \sinh \rho + b = 0`, in which u and b are the differences of their
-    coefficients. This boundary is a geodesic hyperplane, an equidistant of one, a horosphere or a sphere, or it is
-    empty; with ``fit_intercept=False`` it is a geodesic hyperplane or empty. It lies on one side of the geodesic
-    hyperplane that touches it where it is nearest to m (:meth:`hyperplane_between`).
+    The rows contain hyperboloid coordinates about m and a constant. As these coordinates would grow exponentially with
+    the distance, the rows are scaled to grow linearly (:func:`~hyplearn.cone.cone_coordinates`). The coefficient of the
+    last column is the intercept b. Two classes are equally likely where :math:`u_0 \cosh \rho + \langle u, e \rangle
+    \sinh \rho + b = 0`, in which u and b are the differences of their coefficients. This boundary is a geodesic
+    hyperplane, an equidistant of one, a horosphere or a sphere, or it is empty; with ``fit_intercept=False`` it is a
+    geodesic hyperplane or empty. It lies on one side of the geodesic hyperplane that touches it where it is nearest to
+    m (:meth:`hyperplane_between`).
 
     The penalty is invariant under rotations about m, and m moves with the points, so the probabilities do not change
     under isometries of the ball. As all of W is penalised, the objective P is strongly convex: the solution is unique
@@ -192,7 +192,7 @@ class PoincareLogisticRegression(ConeClassifier):
     C : float or "auto", default="auto"
         Inverse regularisation strength, the weight of the log-loss against the penalty. "auto": the power of ten with
         the smallest log-loss on unseen rows, estimated from the evidence and by leave-one-out
-        (``hyplearn.solvers.choice``). ``C_`` holds the value used. Also estimates the share ε of misplaced rows,
+        (``hyplearn.solvers.choice``). ``C_`` is the value used. "auto" also estimates the share ε of misplaced rows,
         ``decision_.calibration.floor``: probabilities are (1 - ε) times the softmax, plus ε / n_classes. This does not
         change predictions.
     fit_intercept : bool, default=True
@@ -200,7 +200,7 @@ class PoincareLogisticRegression(ConeClassifier):
     tol : float, default=1e-6
         Relative duality gap at which to stop.
     max_iter : int, default=100
-        Largest number of Newton steps, or of rounds of ten quasi-Newton steps if there are more than 300 coefficients.
+        Maximum number of Newton steps, or of rounds of ten quasi-Newton steps if there are more than 300 coefficients.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply C and ``sample_weight``.
     trim : bool, default=True
@@ -211,7 +211,7 @@ class PoincareLogisticRegression(ConeClassifier):
     warm_start : bool, default=False
         Whether ``fit`` starts from the previous solution.
     curvature : float, default=-1.0
-        Sectional curvature of the space the points were embedded in.
+        Sectional curvature of the space in which the points were embedded.
     outside : {"raise", "project"}, default="raise"
         What to do with points on or outside the rim of the ball: raise an error that lists them, or move them to the
         largest representable radius with a warning.
@@ -291,8 +291,8 @@ class PoincareLogisticRegression(ConeClassifier):
         Parameters
         ----------
         X, y, sample_weight
-            Points in the ball, labels and weights, as in :meth:`PoincareSVC.fit`. Data in blocks are read in about ten
-            passes, with more than 300 coefficients in 20 to 100.
+            Points in the ball, labels and weights, as in :meth:`PoincareSVC.fit`. Data that are read in blocks take
+            about ten passes, or 20 to 100 passes if there are more than 300 coefficients.
         """
         previous = self._W if self.warm_start and hasattr(self, "coef_") else None
         with self._training(X, y, sample_weight) as (data, report):

@@ -41,14 +41,15 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
     n_neighbors : int, default=15
         Number of neighbours that vote.
     weights : {"uniform", "distance"}, default="uniform"
-        Weight of a vote: 1, or the inverse of the distance, with which neighbours at distance 0 outvote all others.
+        Weight of each vote: 1 for "uniform", and the inverse of the distance for "distance", with which neighbours at
+        distance 0 outvote all others.
     n_jobs : int, default=None
         Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. Results do not depend on it.
     curvature : float, default=-1.0
-        Sectional curvature of the space the points were embedded in.
+        Sectional curvature of the space in which the points were embedded.
     outside : {"raise", "project"}, default="raise"
-        What to do with points on or outside the rim: an error that names them, or move them onto the largest
-        representable radius and warn.
+        What to do with points on or outside the rim of the ball: raise an error that lists them, or move them to the
+        largest representable radius with a warning.
 
     Attributes
     ----------
@@ -59,7 +60,7 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
     n_features_in_ : int
         Number of coordinates.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the coordinates, where X has them.
+        Names of the coordinates, if X has them.
 
     Examples
     --------
@@ -115,7 +116,7 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a file, optional
-            Points in the ball; by default the training points, each of which is then not its own neighbour.
+            Points in the ball; by default the training points, which are then not counted as their own neighbours.
         n_neighbors : int, optional
             Number of neighbours; by default the parameter ``n_neighbors``.
         return_distance : bool, default=True
@@ -167,7 +168,7 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or any source
-            Points in the ball. Files are read in blocks; Dask collections give a lazy Dask collection.
+            Points in the ball. Files are read in blocks; for a Dask collection the result is a lazy Dask collection.
         """
         check_is_fitted(self)
         if is_dask(X):
@@ -180,7 +181,7 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or any source
-            Points of the ball.
+            Points in the ball.
         """
         check_is_fitted(self)
         if is_dask(X):

@@ -90,7 +90,7 @@ class OneVsRest(BallClassifier):
 
     @contextmanager
     def _problem_map(self, data: TrainingData) -> Iterator[tuple[Callable[..., Iterable[Any]], int]]:
-        """Yield a function that maps over problems, in parallel for small data, and the threads per problem."""
+        """Yield a function that maps over problems (in parallel for small data), and the threads per problem."""
         is_large = data.n_rows * data.n_features > SMALL_PROBLEM
         if self._n_problems == 1 or not data.in_memory or is_large:
             yield map, data.threads
@@ -114,7 +114,7 @@ class OneVsRest(BallClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or any source
-            Points of the ball.
+            Points in the ball.
 
         Returns
         -------
@@ -154,7 +154,7 @@ class OneVsRest(BallClassifier):
     def _calibrate(self, data: TrainingData, *, warned: bool, known: HeldOut | None = None) -> None:
         """Fit ``calibration_`` to held-out values, which are computed unless they are ``known`` for all rows.
 
-        ``warned`` says whether a convergence warning was already given.
+        ``warned`` is True if a convergence warning was already given.
         """
         self._forget_calibration()
         if self.calibration is None:
@@ -201,8 +201,8 @@ class OneVsRest(BallClassifier):
         unfinished = [str(warning.message) for warning in caught]
         if unfinished and not warned:
             warnings.warn(
-                f"{len(unfinished)} of the {self.folds} fits for probabilities did not converge. The first of them:\n"
-                f"{unfinished[0]}",
+                f"{len(unfinished)} of the {self.folds} fits for probabilities did not converge. The first warning "
+                f"is:\n{unfinished[0]}",
                 ConvergenceWarning,
                 stacklevel=5,
             )

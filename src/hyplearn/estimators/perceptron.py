@@ -127,7 +127,7 @@ class PerceptronClassifier(StreamClassifier):
         problems = Problems(self._positives, self.reference_, data.c)
         learned = self._pass(data, problems, perceptrons, lambda *_: None)
         if any(found.mistakes for found in learned):
-            warnings.warn("The last pass had mistakes.", ConvergenceWarning, stacklevel=2)
+            warnings.warn("The perceptron still made mistakes in the last pass.", ConvergenceWarning, stacklevel=2)
         return self._boundaries({"coef_": np.stack([found.w for found in learned]), "reference_": self.reference_})
 
     def _rng(self) -> np.random.Generator | None:
@@ -186,7 +186,7 @@ class PerceptronClassifier(StreamClassifier):
         if seen.least <= 0 or not seen.copies or continued:
             return NO_BOUNDS, margin
         longest, p = np.sqrt(seen.longest) / root, self.reference_[k]
-        radius = np.sqrt(1 - seen.gap)  # √c‖x‖
+        radius = np.sqrt(1 - seen.gap)  # largest √c‖x‖
         bounds = MistakeBounds(
             data=float((longest / seen.least) ** 2),
             paper=paper_bound(root * float(np.linalg.norm(p)), radius, np.arcsinh(root * seen.least)),

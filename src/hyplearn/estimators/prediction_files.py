@@ -44,18 +44,18 @@ def predict_to_file(
         The points. From files with named columns, the columns that the estimator was fitted with are read.
     path : path
         ``.npy``
-            An array with a row per point; strings are stored with a fixed width.
+            An array with one row per point; strings are stored with a fixed width.
         ``.parquet``
-            A row per point. A single column is named "prediction", or after the method if it is not ``predict``;
+            One row per point. A single column is named "prediction", or after the method if it is not ``predict``;
             columns for classes are named after the classes. Needs pyarrow.
     method : {"predict", "predict_proba", "predict_log_proba", "decision_function"}, default="predict"
         The method whose results to write.
     verbose : bool, default=False
-        Whether to print the number of finished rows from time to time.
+        Whether to print the number of finished rows at regular intervals.
     every : float
         Minimum number of seconds between two such lines.
     block_rows : int
-        Rows per block. With a value other than the default, the last bits of the results may differ.
+        Number of rows per block. With a value other than the default, the last bits of the results may differ.
 
     Examples
     --------

@@ -31,7 +31,7 @@ class SoftmaxClassifier(BallClassifier):
 
     @abstractmethod
     def _columns_of_rows(self) -> Array:
-        """Return ``coef_`` and ``intercept_`` as weights of the columns of the rows."""
+        """Return ``coef_`` and ``intercept_`` in one array, with one weight per column of the rows."""
 
     @abstractmethod
     def _plain_rows(self, c: float) -> Callable[[Array], Array]:
@@ -57,7 +57,10 @@ class SoftmaxClassifier(BallClassifier):
         check_is_fitted(self)
         data = known_data(self, X, y, sample_weight)
         if data.n_rows != self._n_rows:
-            raise ValueError(f"verify() needs the training data ({self._n_rows} rows); got {data.n_rows}.")
+            raise ValueError(
+                f"verify() needs the training data ({self._n_rows} rows); got {data.n_rows} rows.\n"
+                "Pass the data to which the model was fitted."
+            )
         W, rows_of = self._W, self._plain_rows(data.c)
         return certify_softmax(data.fold(_sums_of_block, merge_softmax_sums, rows_of, W, self.C_), W)
 

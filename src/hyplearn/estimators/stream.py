@@ -77,7 +77,7 @@ class StreamClassifier(OneVsRest):
         X, y, sample_weight
             As in :meth:`fit`.
         classes : array-like, needed in the first call
-            All classes of the stream.
+            All classes that occur in the stream.
         """
         self._check_parameters()
         first = not hasattr(self, "classes_")
@@ -115,7 +115,7 @@ class StreamClassifier(OneVsRest):
         given = None if first or classes is None else distinct(np.asarray(as_labels(classes)))[0]
         if given is not None and given.tolist() != self.classes_.tolist():
             raise ValueError(
-                f"classes={given.tolist()} differ from those of the first call, "
+                f"classes={given.tolist()} differ from the classes of the first call, "
                 f"{self.classes_.tolist()}.\nLeave classes out after the first call, or make a new estimator."
             )
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":

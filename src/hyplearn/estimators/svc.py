@@ -40,11 +40,12 @@ from hyplearn.types import Array, EachCostOrAuto
 # Largest number of elements (rows times columns) for which all problems are solved together. For larger data, it is
 # faster to solve each problem separately.
 TOGETHER_NUMBERS = 2**20
-# Relative duality gap of the held-out fits of the calibration that are solved together. They start from the fit to all
-# rows and take at least one Newton step, which finds most of the difference.
+# Relative duality gap at which the held-out fits of the calibration stop if they are solved together. They start from
+# the fit to all rows and take at least one Newton step, which finds most of the difference.
 HELD_OUT_TOL = 1e-3
 # Size of the subsample on which C is chosen: at most CHOICE_NUMBERS elements (rows times columns), to limit the time,
-# but at least CHOICE_FEWEST rows. In many dimensions the time follows the number of rows, and fewer say little about C.
+# but at least CHOICE_FEWEST rows. In many dimensions the time depends on the number of rows, and fewer rows would say
+# little about the best C.
 CHOICE_NUMBERS, CHOICE_FEWEST = 2**17, 500
 
 
@@ -94,7 +95,7 @@ class PoincareSVC(StreamClassifier):
     C : float, array-like of shape (n_problems,) or "auto", default="auto"
         Cost of margin violations, one for all binary problems or one for each. ``numpy.inf`` gives the hard margin,
         which exists only if the classes are separable. "auto": with ``reference=None`` and the squared hinge, a power
-        of ten that is chosen by the log-loss on held-out folds; otherwise 1. ``C_`` holds the values used.
+        of ten that is chosen by the log-loss on held-out folds; otherwise 1. ``C_`` contains the values used.
     fit_intercept : bool, default=True
         Whether to fit an intercept, for ``reference=None``; without one the boundaries are geodesic hyperplanes.
         Boundaries through a reference point never have an intercept.
@@ -127,7 +128,7 @@ class PoincareSVC(StreamClassifier):
     warm_start : bool, default=False
         Whether ``fit`` starts from the previous solution.
     curvature : float, default=-1.0
-        Sectional curvature of the space the points were embedded in.
+        Sectional curvature of the space in which the points were embedded.
     outside : {"raise", "project"}, default="raise"
         What to do with points on or outside the rim of the ball: raise an error that lists them, or move them to the
         largest representable radius with a warning.
@@ -307,7 +308,7 @@ class PoincareSVC(StreamClassifier):
         return groups
 
     def _chosen_cost(self, data: TrainingData) -> ChosenCost:
-        """Return C; if C="auto", the power of ten chosen by the log-loss on held-out rows, and its weights."""
+        """Return the given C or, for C="auto", the power of ten with the smallest held-out log-loss and its weights."""
         if not _is_auto(self.C):
             return ChosenCost(self.C)
         if self.reference is not None or self.loss != "squared_hinge":
@@ -325,11 +326,11 @@ class PoincareSVC(StreamClassifier):
                 yield self._refit(data.reweighted(own))
 
     def _refit_together(self, data: TrainingData, weights: Sequence[Array]) -> tuple[Array, Array]:
-        """Weights of all problems, of shape (n_folds, n_problems, m), and the largest duality gap of each fold."""
+        """Return the weights of all problems, of shape (n_folds, n_problems, m), and the largest gap of each fold."""
         n, first = len(weights) + 1, 0
         parts, gaps = [], np.zeros(n)
-        # The fits to a part of the data share its deviation from all rows; the last fit, without held-out rows, shows
-        # it.
+        # If the data are a subsample, all of these fits deviate from the fit to all rows in the same way. The last fit,
+        # in which no row is held out, measures this deviation.
         costs = np.column_stack([*weights, data.gathered().row_weights])
         for group in self._groups(data.gathered(), data.c):
             own = slice(first, first + len(group.positives))
@@ -350,7 +351,7 @@ class PoincareSVC(StreamClassifier):
         return self._decision_of(np.stack([solution.w for solution in solutions]))
 
     def _decision_of(self, W: Array) -> Decision:
-        """Uncalibrated decision with the given weights."""
+        """Return the uncalibrated decision with the given weights."""
         weights = self._rows.attributes(W, self.reference_.shape[1])
         return self._boundaries({**weights, "reference_": self.reference_})
 
@@ -358,12 +359,12 @@ class PoincareSVC(StreamClassifier):
         return self._rows.references(data, self._sides(data))
 
     def _builder(self, k: int, c: float) -> RowBuilder:
-        """Row builder of problem k."""
+        """Return the row builder of problem k."""
         return self._rows.builder(self._positives[k], self.reference_[k], c, self._cost(k))
 
     @property
     def _W(self) -> Array:  # noqa: N802, as in the mathematics
-        """Weights of all problems in the solver's form."""
+        """Weights of all problems, in the form that the solver uses."""
         rows = FreeRows(self.fit_intercept) if hasattr(self, "intercept_") else PointRows(self.reference, "frame")
         return rows.weights({"coef_": self.coef_, "intercept_": getattr(self, "intercept_", np.empty(0))})
 
@@ -433,7 +434,10 @@ class PoincareSVC(StreamClassifier):
         data = known_data(self, X, y, sample_weight)
         if "online" in self.status_ or data.n_rows != self._n_rows:
             seen = "a stream" if "online" in self.status_ else f"{self._n_rows} rows"
-            raise ValueError(f"verify() needs the training data ({seen}); got {data.n_rows} rows.")
+            raise ValueError(
+                f"verify() needs the training data ({seen}); got {data.n_rows} rows.\n"
+                "Pass the data to which the model was fitted; a model fitted to a stream cannot be verified."
+            )
         if self.n_support_.any() and not len(self.support_):
             raise ValueError(
                 f"The {self.n_support_.max()} dual variables were too many to keep, so they cannot be verified; "
@@ -475,11 +479,11 @@ class PoincareSVC(StreamClassifier):
             )
 
     def _cost(self, k: int) -> float:
-        """Value of C for problem k."""
+        """Return the value of C for problem k."""
         return float(self.C_[k])
 
     def _costs(self, C: Any) -> Array:
-        """Value of C for each problem."""
+        """Return an array with the value of C for each problem."""
         return np.broadcast_to(np.asarray(C, dtype=np.float64), (self._n_problems,)).copy()
 
     def _keep_solutions(self, data: TrainingData, solutions: list[Solution]) -> None:
@@ -518,7 +522,7 @@ class PoincareSVC(StreamClassifier):
 def _descend(
     block: LabelledBlock, state: Sequence[Descent], threads: int, *, builders: Sequence[RowBuilder]
 ) -> list[Descent]:
-    """Take a gradient step for each row of a block in every problem; return the new state, and keep ``state``."""
+    """Take a gradient step for each row of a block in every problem; return a new state and leave the old unchanged."""
     following = [replace(descent, w=descent.w.copy()) for descent in state]
     for descent, build in zip(following, builders, strict=True):
         descent.stream(build(block))
@@ -530,14 +534,14 @@ class VerifiedProblem:
     """A binary problem whose certificate :meth:`PoincareSVC.verify` recomputes."""
 
     positive: int
-    rows_of: Callable[[Array], Array]  # function from float64 points to explicit rows
+    rows_of: Callable[[Array], Array]  # function that maps float64 points to explicit rows
     w: Array
     C: float
     loss: str
 
 
 def _sums_of_block(block: LabelledBlock, problem: VerifiedProblem, support: Array, dual_coef: Array) -> CertificateSums:
-    """Contributions of a block to the sums of the certificate of a problem."""
+    """Return the contributions of a block to the sums for the certificate of a problem."""
     y, costs = np.where(block.codes == problem.positive, 1.0, -1.0), row_costs(block, problem.C)
     alpha = np.zeros(len(y))
     first, last = np.searchsorted(support, [block.start, block.start + len(y)])
@@ -549,7 +553,7 @@ def _sums_of_block(block: LabelledBlock, problem: VerifiedProblem, support: Arra
 
 
 def _least_distances(block: LabelledBlock, boundaries: Decision, positives: Array) -> Array:
-    """For each problem, the smallest signed distance from a row of the block with positive weight to the boundary."""
+    """Return, for each problem, the smallest signed distance from a row with positive weight to the boundary."""
     signs = (2 * (block.codes == k).view(np.int8) - 1 for k in positives)
     own = signs if block.weights is None else (own * (block.weights > 0) for own in signs)
     return boundaries.margins(block.X, block.gaps, own)
@@ -561,6 +565,6 @@ def _least(parts: Sequence[Array]) -> Array:
 
 
 def _union(supports: Sequence[Array]) -> Array:
-    """Sorted union of sorted index arrays; a stable sort is fast here, because it merges sorted runs."""
+    """Return the sorted union of sorted index arrays; a stable sort is fast here, because it merges sorted runs."""
     merged = np.sort(np.concatenate(supports).astype(np.int64), kind="stable")
     return merged[np.append(True, merged[1:] != merged[:-1])] if len(merged) else merged

@@ -18,7 +18,7 @@ from hyplearn.types import Array
 
 
 class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base class of the transformers, which preserve the number of columns and the dtype float32."""
+    """Base class of the transformers, which by default preserve the number of columns, and always the dtype float32."""
 
     n_features_in_: int
 
@@ -56,7 +56,7 @@ class TangentSpace(BallTransformer):
         The reference point p: the Fréchet mean of all points, the Fréchet mean of the class means (needs y), the
         centre of the ball, or the point itself.
     curvature : float, default=-1.0
-        Sectional curvature of the space the points were embedded in; the ball has radius ``1/sqrt(-curvature)``.
+        Sectional curvature of the space in which the points were embedded; the ball has radius ``1/sqrt(-curvature)``.
     outside : {"raise", "project"}, default="raise"
         What to do with points on or outside the rim of the ball: raise an error that lists them, or move them to the
         largest representable radius with a warning.
@@ -68,7 +68,7 @@ class TangentSpace(BallTransformer):
     n_features_in_ : int
         Number of coordinates.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the coordinates, where X has them.
+        Names of the coordinates, if X has them.
 
     Examples
     --------
@@ -93,11 +93,11 @@ class TangentSpace(BallTransformer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Points of the ball.
+            Points in the ball.
         y : array-like of shape (n_samples,), optional
             Labels, for the strategies that need them.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the points in the reference point.
+            Weights of the points in the computation of the reference point.
         """
         X, _ = ball_rows(self, X, reset=True, keep_dtype=True)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
@@ -133,12 +133,12 @@ class ExpMap(BallTransformer):
     n_features_in_ : int
         Number of coordinates.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the coordinates, where X has them.
+        Names of the coordinates, if X has them.
 
     Notes
     -----
     The largest hyperbolic distance from the centre that float64 can represent is 37 (float32: 17), for curvature -1.
-    Longer rows are placed on the largest representable radius, with a warning. Scale the features first.
+    Longer rows are moved to the largest representable radius, with a warning. To avoid this, scale the features first.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Input validation of the estimators: converts user input to training data, or to points with their gaps."""
+"""Input validation of the estimators, which converts user input to training data, or to points with their gaps."""
 
 import os
 import warnings
@@ -185,8 +185,8 @@ def check_known(classes: Array, known: Array) -> None:
     unknown = [label for label in classes.tolist() if label not in table]
     if unknown:
         raise ValueError(
-            f"y contains {len(unknown)} unknown classes, first {unknown[0]!r}; known classes: {known.tolist()}.\n"
-            "Pass all classes in the first call."
+            f"y contains {len(unknown)} unknown classes, such as {unknown[0]!r}; known classes: {known.tolist()}.\n"
+            "Pass only known classes; partial_fit needs all classes in the first call."
         )
 
 
@@ -200,7 +200,7 @@ def projects(estimator: Any) -> bool:
 def report_outside(outside: Outside, n_rows: int, c: float, project: bool, *, training: bool = False) -> None:
     """Raise an error for points on or outside the rim, or warn if they are projected.
 
-    Training rows are projected only if most of them lie inside; otherwise they do not belong to this ball.
+    Training rows are projected only if most of them lie inside the ball; otherwise an error is raised.
     """
     sentence = outside.describe(n_rows, c)
     if not sentence:
@@ -224,9 +224,9 @@ def inside_rows(
 ) -> tuple[Array, Array]:
     """Return the points, with every row inside the ball, and their gaps.
 
-    Rows on or outside the rim raise an error, or with ``outside="project"`` are moved to the largest radius of float64
-    with a warning, so that float32 points give the same model; with ``keep_dtype``, to the largest radius of their own
-    type.
+    Rows on or outside the rim raise an error. With ``outside="project"`` they are instead moved to the largest radius
+    of float64 with a warning, so that float32 points give the same model; with ``keep_dtype`` they are moved to the
+    largest radius of their own dtype.
     """
     project, c = projects(estimator), absolute_curvature(estimator.curvature)
     gaps = row_gaps(X, c)
@@ -251,7 +251,7 @@ def evaluate(estimator: Any, X: Any, function: Callable[[Array, Array], Array]) 
         first = function(X[:step], gaps[:step])
         if len(X) <= step:
             return first
-        # The results are written to one array: memory for parts that are joined later would be twice as much.
+        # The results are written to one array, because joining parts at the end would take twice as much memory.
         out = np.empty((len(X), *first.shape[1:]), dtype=first.dtype)
         out[:step] = first
         for start in range(step, len(X), step):
@@ -284,7 +284,7 @@ def lazily(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype
 def check_stopping(tol: Any, max_iter: Any) -> None:
     """Raise unless tol is between 0 and 1 and max_iter is a positive integer."""
     if not isinstance(tol, (int, float, np.number)) or not 0 < tol < 1:
-        raise ValueError(f"tol must be a number between 0 and 1, a relative gap; got {tol!r}.")
+        raise ValueError(f"tol must be a number between 0 and 1, a relative duality gap; got {tol!r}.")
     if not isinstance(max_iter, (int, np.integer)) or max_iter < 1:
         raise ValueError(f"max_iter must be an integer of at least 1; got {max_iter!r}.")
 
