@@ -1,10 +1,15 @@
-"""Evidence for the defaults: C, features and calibration, on data sets that are in no other table.
+"""Compare the default C, features and calibration with alternatives, on data sets that no other table uses.
 
-Every classifier sees the same halves of a set (2-fold, stratified, seed 0; ``splits`` of them). Beside the defaults
-stand the best C of a grid, chosen on the test rows ("oracle", accuracy and log-loss each with its own C); the SVM
-through points between class means; LinearSVC with its defaults, which has an intercept; and a Euclidean softmax with C
-by 5-fold cross-validation over powers of ten. The sets are made by ``made_sets.py``; the full configuration needs the
-Web of Life in HYPLEARN_DATA and Debian's wordnet-base. A run that was ended goes on where it was.
+Each data set is split into two stratified halves (seed 0), and every method is fitted to the first ``splits`` of them
+and tested on the other half. The default classifiers are compared with four alternatives:
+
+- "oracle C": the value of C from a grid with the best result on the test rows, separately for accuracy and log-loss;
+- "SVC, means": the SVM whose boundaries pass through points between the class means;
+- "LinearSVC": scikit-learn's linear SVM with its default parameters, which fits an intercept;
+- "Euclidean softmax": logistic regression with C chosen from powers of ten by 5-fold cross-validation.
+
+The module ``made_sets.py`` generates the data sets; the full configuration also needs the Web of Life data set in
+HYPLEARN_DATA and Debian's package wordnet-base. A run that was interrupted continues where it stopped.
 
     python experiments defaults           # a minute; writes experiments/results/quick/defaults.{csv,md,json}
     python experiments defaults --full    # ten minutes; writes experiments/results/defaults.*
@@ -35,17 +40,18 @@ METHODS = {
     "SVC, means": lambda: PoincareSVC("means"),
 }
 COLUMNS = (SVC, "SVC, oracle C", SOFTMAX, "softmax, oracle C", *list(METHODS)[2:])
-# Methods of sets with many scores (rows × coordinates × classes) or pairs of classes (rows × classes²). The others
-# would take most of the run.
+# On data sets with more than MANY_SCORES scores (rows × coordinates × classes) or MANY_PAIRS pairs of classes (rows ×
+# classes²), only the methods in QUICKEST are fitted, because the other methods would take most of the time.
 MANY_SCORES, MANY_PAIRS = 2 * 10**5, 10**6
 QUICKEST = (SVC, SOFTMAX, "LinearSVC")
-# A method is behind another if it has this many points less, or this much more log-loss, of the other's and in itself.
+# A method is reported as worse than another if its accuracy is lower by more than POINTS percentage points, or if its
+# log-loss is higher by more than the factor SHARE and by more than LOSS.
 POINTS, SHARE, LOSS = 1.0, 1.05, 0.01
 
 
 @dataclass(frozen=True)
 class Config:
-    """Data sets, methods, and number of halves of each set to fit; the default is the quick configuration."""
+    """Data sets, methods, and number of halves of each data set to fit; the default is the quick configuration."""
 
     name: str = "quick"
     sets: tuple[str, ...] = ("random tree, 4 branches, 2-D", "wine, map, 10-D", "5 nested, 2-D", "noisy sides, 2-D")
@@ -58,14 +64,14 @@ FULL = Config(name="full", sets=tuple(made_sets.MAKERS))
 
 @lru_cache(maxsize=1)
 def halves(name):
-    """The two splits of a set into training and test rows."""
+    """Return the two splits of a data set into training and test rows."""
     X, y = made_sets.points(name)
     folds = StratifiedKFold(2, shuffle=True, random_state=0).split(X, y)
     return [(X[train], y[train], X[test], y[test]) for train, test in folds]
 
 
 def scores(model, X, y):
-    """Accuracy in per cent, and the log-loss if the model has probabilities."""
+    """Return the accuracy in per cent and the log-loss, which is NaN if the model has no probabilities."""
     accuracy = 100 * np.mean(model.predict(X) == y)
     if not hasattr(model, "predict_proba"):
         return accuracy, np.nan
@@ -73,13 +79,13 @@ def scores(model, X, y):
 
 
 def methods_of(X, n_classes):
-    """The methods that are quick enough for a set."""
+    """Return the methods that are fast enough for a data set."""
     is_large = len(X) * n_classes**2 > MANY_PAIRS or X.size * n_classes > MANY_SCORES
     return QUICKEST if is_large else COLUMNS
 
 
 def measure(cell):
-    """Accuracy, log-loss, C and CPU seconds of the fit; empty strings for slow methods on large sets."""
+    """Measure accuracy, log-loss, C and CPU seconds of a fit; return empty strings for slow methods on large data sets."""
     X_train, y_train, X_test, y_test = halves(cell["set"])[cell["split"]]
     method = cell["method"]
     if method not in methods_of(X_train, len(np.unique(y_train))):
@@ -101,7 +107,7 @@ def measure(cell):
 
 
 def run(config, folder):
-    """Measure the missing cells, then write the tables."""
+    """Measure all cells that are not in the results yet, then write the tables."""
     cells = [
         {"set": name, "split": split, "method": method}
         for split in range(config.splits)
@@ -114,7 +120,7 @@ def run(config, folder):
 
 
 def means(rows, metric):
-    """Mean over splits by set and method; NaN if the method was left out."""
+    """Return the sets, the methods, and the mean over splits for each of them; NaN if a method was left out."""
     sets, columns = (list(dict.fromkeys(row[key] for row in rows)) for key in ("set", "method"))
     own = partial(_own_values, rows, metric)
     return sets, columns, np.array([[np.mean(own(name, method)) for method in columns] for name in sets])
@@ -126,7 +132,7 @@ def _own_values(rows, metric, name, method):
 
 
 def text(rows):
-    """Tables of accuracies, log-losses and times, and a summary for the defaults."""
+    """Return tables of accuracies, log-losses and times as Markdown, followed by a summary."""
     lines = []
     for metric, form in (("accuracy", "{:.1f}"), ("log_loss", "{:.3f}"), ("seconds", "{:.2f}")):
         sets, columns, table = means(rows, metric)
@@ -142,7 +148,7 @@ def text(rows):
 
 
 def verdict(rows):
-    """Summary: how far the defaults are behind the best C, and on which sets they are behind other methods."""
+    """Summarise how much worse the defaults are than the best C, and on which sets they are worse than other methods."""
     sets, columns, accuracy = means(rows, "accuracy")
     loss = means(rows, "log_loss")[2]
     at = {method: k for k, method in enumerate(columns)}

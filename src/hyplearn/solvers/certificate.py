@@ -30,9 +30,9 @@ class Certificate(NamedTuple):
     gap : ndarray
         ``(P - D) / max(1, |P|)``: a bound on the relative distance of P from the optimum.
     violation : ndarray
-        Largest violation of the bounds on α, relative to the largest α; D is a proven bound if it is 0. Infinite if α
-        contains NaN or infinity. The bounds are [0, C] for the hinge, [0, ∞) for the squared hinge, and [0, 0] for rows
-        with weight 0.
+        Largest violation of the bounds on α, relative to the largest α; D is a proven bound if the violation is 0.
+        Infinite if α contains NaN or infinity. The bounds are [0, C] for the hinge, [0, ∞) for the squared hinge, and
+        [0, 0] for rows with weight 0.
     rounding : ndarray
         Bound on the rounding error of ``gap``: points near the rim have rows so long that their margins have few
         correct digits. A model is proven optimal if ``gap + rounding`` is small.
@@ -165,7 +165,8 @@ class SoftmaxCertificate(NamedTuple):
     Attributes
     ----------
     primal, dual : ndarray
-        P(W) of the fitted model and D of its own probabilities, recomputed; D is a lower bound of P.
+        P(W) of the fitted model, and D at the probabilities that the model predicts, both recomputed; D is a lower
+        bound of P.
     gap : ndarray
         ``(P - D) / max(1, |P|)``: a bound on the relative distance of P from the optimum.
     """

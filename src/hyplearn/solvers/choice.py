@@ -32,7 +32,7 @@ from hyplearn.rows import ClassRows
 from hyplearn.solvers.softmax.solve import SoftmaxSolution, solve_softmax
 from hyplearn.types import Array
 
-# First, lowest and highest exponent of 10 in the search for C.
+# Exponents of 10 in the search for C: the first one that is tried, the lowest and the highest.
 FIRST, LOWEST, HIGHEST = 1, -3, 5
 # Minimum relative improvement of the criterion for the search to continue to the next power of ten. For separated
 # classes the criterion hardly decreases with C, so the search stops at a small C.
@@ -130,14 +130,14 @@ def choose_softmax_cost(
 
 
 def with_floor(log_pi: Array, floor: float, n_classes: int) -> Array:
-    """Logarithms of ``(1 - floor) π + floor / K``, accurate even if π underflows."""
+    """Return the logarithms of ``(1 - floor) π + floor / K``, which are accurate even if π underflows."""
     return log_pi if floor == 0 else np.logaddexp(np.log1p(-floor) + log_pi, np.log(floor / n_classes))
 
 
 def outlier_share(log_pi: Array, weights: Array, n_classes: int) -> float:
     """Estimate the share of rows whose class is random, given the log-probability of each row's class.
 
-    It is the most likely share, after ``ASSUMED_OUTLIERS`` such rows and as many others are added.
+    The result is the most likely share after adding ``ASSUMED_OUTLIERS`` such rows and as many other rows.
     """
     pi, total = np.exp(log_pi), float(weights.sum())
 
@@ -150,7 +150,7 @@ def outlier_share(log_pi: Array, weights: Array, n_classes: int) -> float:
 
 
 def leave_one_out(rows: Array, codes: Array, weights: Array, solution: SoftmaxSolution, C: float) -> Array:
-    """Approximate log-probability of each row's class if the row is left out, with one Newton step per row.
+    """Approximate the log-probability of each row's class if the row is left out, with one Newton step per row.
 
     A row with weight greater than 1 counts as several copies, of which one is left out.
     """

@@ -74,12 +74,12 @@ class Perceptron:
 
     @classmethod
     def first_order(cls, d: int) -> "Perceptron":
-        """Initial first-order perceptron, with w = 0."""
+        """Create a first-order perceptron with w = 0."""
         return cls(np.zeros(d), np.empty((0, 0)), np.empty((0, 0)))
 
     @classmethod
     def second_order(cls, d: int, a: float) -> "Perceptron":
-        """Initial second-order perceptron."""
+        """Create a second-order perceptron with w = 0."""
         if a > 0:
             return cls(np.zeros(d), np.eye(d) / np.sqrt(a), np.empty((0, 0)))
         return cls(np.zeros(d), np.zeros((d, d)), np.eye(d))
@@ -114,7 +114,8 @@ class Perceptron:
         visits, step, mistakes = runs.size * run or len(rows), max(1, BLOCK_NUMBERS // rows.shape[1]), 0
         # The visits are made in pieces, so that the user can interrupt between them.
         for start in range(0, visits, step):
-            # None instead of an empty array: numba then leaves out the updates that this perceptron never makes.
+            # Pass None instead of an empty array, so that numba leaves out the updates that this perceptron never
+            # makes.
             root, outside = (matrix if matrix.size else None for matrix in (self.root, self.outside))
             missing = 0 if outside is None else round(np.trace(outside))
             mistakes += _visit(
@@ -169,7 +170,7 @@ NO_BOUNDS = MistakeBounds(np.nan, np.nan, np.nan)
 
 
 def paper_bound(reference_norm: float, radius: float, margin: float) -> float:
-    """Mistake bound of the paper's first theorem, for curvature -1.
+    """Return the mistake bound of the paper's first theorem, for curvature -1.
 
     1 - R_p² is computed without cancellation.
 
@@ -186,7 +187,7 @@ def paper_bound(reference_norm: float, radius: float, margin: float) -> float:
 
 
 def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_margin: float) -> float:
-    r"""Mistake bound of the paper's second theorem, where λ are the eigenvalues of :math:`SS^T = A - aI`.
+    r"""Return the mistake bound of the paper's second theorem, where λ are the eigenvalues of :math:`SS^T = A - aI`.
 
     It is computed from the triangular root M of the inverse: :math:`a + \lambda_{w^*} = \|M^{-T} w^*\|^2` and
     :math:`\sum_j \log(1 + \lambda_j / a) = -\sum_i \log a M_{ii}^2`. Eigenvalues of the inverse itself would be lost to
@@ -278,8 +279,8 @@ def _write_row(X, i, p, along, base, z):  # type: ignore[no-untyped-def]
 def _turn(w, root, z, residual, step, triangular):  # type: ignore[no-untyped-def]
     """Add ``step · z zᵀ`` to A in a second-order update, for a row z within the current span.
 
-    It goes from the last row of M to the first, so that a triangular M stays triangular; u accumulates A⁻¹z, and
-    ``alpha`` becomes ``1 / step + ⟨z, u⟩``.
+    The update goes from the last row of M to the first, so that a triangular M stays triangular; u accumulates A⁻¹z,
+    and ``alpha`` becomes ``1 / step + ⟨z, u⟩``.
     """
     u, alpha = np.zeros(w.size), 1.0 / step
     for i in range(w.size - 1, -1, -1):

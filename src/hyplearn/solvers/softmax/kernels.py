@@ -1,4 +1,4 @@
-"""Compiled kernel of the softmax: loss, gradient and Hessian of a block of rows, in one pass.
+"""Compiled kernel that computes the softmax loss of a block of rows, its gradient and its Hessian in one pass.
 
 It processes the rows in chunks that stay in the cache, column by column: every loop runs over the rows of a chunk, so
 that the compiler can vectorise it. The Hessian is a sum of ``(diag π - ππᵀ) ⊗ xxᵀ``, so a quarter of its K² d² entries

@@ -1,4 +1,4 @@
-"""Probabilities of a softmax and its loss for chunks of rows, in plain NumPy."""
+"""Softmax probabilities and losses of chunks of rows, in plain NumPy."""
 
 from collections.abc import Iterator
 
@@ -43,8 +43,8 @@ def probabilities(scores: Array, codes: Array) -> tuple[Array, Array, Array]:
 def loss_and_sums(block: ClassRows, W: Array) -> tuple[float, Array]:
     r"""Return the loss :math:`\sum C \log(1 / \pi_y)` of a block of rows x, and :math:`\sum \alpha x^T`.
 
-    Probabilities depend only on differences of scores, and α sums to zero over the classes, so one class less is
-    multiplied by the rows.
+    Probabilities depend only on differences of scores, and α sums to zero over the classes, so products with the rows
+    are computed for all classes but one.
     """
     loss, sums, differences = 0.0, np.zeros_like(W), W[1:] - W[0]
     for chunk, codes, costs in chunks(block, sum(W.shape)):

@@ -23,8 +23,8 @@ from hyplearn.types import Array
 ROUND, REMEMBERED = 10, 20
 # The initial guess inverts the whole Hessian of a sample if there are at most MATRIX_ENTRIES weights, its diagonal
 # blocks if there are at most BLOCK_COLUMNS columns, the mean of these blocks if there are at most MEAN_COLUMNS columns,
-# and otherwise its diagonal. With 55 classes of ten coordinates, the whole matrix saves four in five passes; with 300
-# columns of a kernel map, the mean saves two in three.
+# and otherwise its diagonal. With 55 classes and ten coordinates, the whole matrix saves four of five passes; with the
+# 300 columns of a kernel map, the mean of the blocks saves two of three passes.
 MATRIX_ENTRIES, BLOCK_COLUMNS, MEAN_COLUMNS = 1000, 128, 400
 # Maximum number of elements in the sample, and maximum number of sampled rows per weight, which limits the time for the
 # whole Hessian.
@@ -60,7 +60,7 @@ class QuasiNewton(ABC):
     """Quasi-Newton method that stores its last steps, each as the change of W and the change of the gradient."""
 
     round_steps = ROUND
-    rescales = True  # whether the guess is scaled to match the curvature along the last step, as usual in L-BFGS
+    rescales = True  # whether the guess is scaled to match the last step, as usual in L-BFGS
     keeps_steps = True  # whether the stored steps are still of use with a new guess of the inverse Hessian
 
     def __init__(self) -> None:
@@ -157,7 +157,7 @@ def quasi_newton(gradient: Array, steps: Steps, inverse: Operator) -> Array:
 
 
 def _scaled(inverse: Operator, last: tuple[Array, Array]) -> Operator:
-    """Scale the initial inverse Hessian to match the curvature along the last step."""
+    """Scale the initial inverse Hessian to match the change of the gradient in the last step."""
     step, change = last
     scale = np.sum(step * change) / np.sum(change * inverse(change))
     return lambda x: scale * inverse(x)

@@ -3,8 +3,8 @@ r"""Softmax regression for rows that are expensive to compute: few passes, with 
 Rows are products :math:`x = u \Pi` of raw rows u with a matrix Π. A pass computes scores as :math:`u\, (\Pi W^T)` and
 the gradient as :math:`(\sum_i \alpha_i u_i^T)\, \Pi`, so the rows x are never computed. Steps are those of the L-BFGS
 method (limited-memory Broyden-Fletcher-Goldfarb-Shanno) with the inverse of the sample's Hessian as the initial guess.
-The Hessian of a sample of s rows has a relative error of about :math:`\sqrt{m / s}`, by which factor every step reduces
-the error.
+The Hessian of a sample of s rows has a relative error of about :math:`\sqrt{m / s}`, and every step reduces the error
+by this factor.
 """
 
 from functools import partial
@@ -23,14 +23,15 @@ from hyplearn.solvers.softmax.solve import SoftmaxSolution, add_blocks, iterate,
 from hyplearn.solvers.solution import Report
 from hyplearn.types import Array
 
-# Tolerance for the sample's solution, far below the gap that its weights have on all rows.
+# Tolerance (relative duality gap) for the solution of the sample. It is far below the gap that the resulting weights
+# have on all rows.
 SAMPLE_TOL = 1e-2
 # Systems with the sample's Hessian are solved to this relative residual, which is below the sampling error.
 FORCING = 0.03
 
 
 class Gradient(NamedTuple):
-    """Value and gradient of P at W."""
+    """Weights W, with the objective P(W) and its gradient."""
 
     W: Array
     primal: float
@@ -74,7 +75,7 @@ def solve_softmax_by_sample(
 class ProjectedHessian(QuasiNewton):
     """Quasi-Newton method whose initial guess solves systems with a sample's Hessian, by conjugate gradients.
 
-    The preconditioner is made of the diagonal blocks of the sample's Hessian at the weights ``W``.
+    The preconditioner consists of the diagonal blocks of the sample's Hessian at the weights ``W``.
     """
 
     round_steps = 1

@@ -60,7 +60,7 @@ class SoftmaxSolution:
         return self.make_hessian()
 
     def evidence(self, C: float) -> float:
-        r"""Negative logarithm of the evidence for C, by Laplace's approximation.
+        r"""Return the negative logarithm of the evidence for C, by Laplace's approximation.
 
         .. math:: \frac{P(W)}{C} + \tfrac12 \log \det (I + H)
 
@@ -121,8 +121,8 @@ def solve_softmax(
 ) -> SoftmaxSolution:
     """Minimise the penalised log-loss until the relative duality gap is at most ``tol``.
 
-    ``start`` holds weights to start from, ``seed`` is the seed of samples. At most ``max_iter`` Newton steps are made,
-    and ``report`` is called after each. If W has more than ``full_hessian`` entries, an iteration is a round of
+    ``start`` contains starting weights, and ``seed`` is the seed of the samples. At most ``max_iter`` Newton steps are
+    made, and ``report`` is called after each. If W has more than ``full_hessian`` entries, an iteration is a round of
     quasi-Newton steps instead, with one pass per step.
 
     Examples

@@ -3,11 +3,11 @@ r"""Solver for the hinge loss over all rows, with working sets.
 Rows near the margin form the working set, which is solved exactly (:mod:`~hyplearn.solvers.svm.interior_point`). Rows
 far above the margin have α = 0. Rows far below it are replaced by a single row, their mean with the sum of their costs,
 and all share its α/C. By convexity the mean never costs more than its rows, so the small problem is a lower bound of
-the whole one, its α is dual feasible for the whole, and its dual value is a certificate. One more pass computes P at
-its solution, and finds the rows that are now near the margin.
+the whole one, its α is dual feasible for the whole problem, and its dual value is a certificate. One more pass computes
+P at its solution, and finds the rows that are now near the margin.
 
-With many rows, samples of increasing size are solved first: each gives the next its starting point and the number of
-rows to gather.
+With many rows, samples of increasing size are solved first: each solution provides the starting point for the next
+sample, and the number of rows to gather.
 """
 
 from collections.abc import Sequence
@@ -102,7 +102,7 @@ class State:
 
 
 class Start(NamedTuple):
-    """Starting point: w, the number and band of rows to gather, whether w is near the solution, and passes so far."""
+    """Starting point: w, the number and band of rows to gather, whether w is near the solution, and pass count."""
 
     w: Array
     size: int

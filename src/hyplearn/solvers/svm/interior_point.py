@@ -221,8 +221,8 @@ def _long_step(U, g, point, theta, factor, residual, dw, steps):  # type: ignore
 def _step(U, g, point, inverse, theta, factor, residual, changes, dw, steps):  # type: ignore[no-untyped-def]
     """Compute the Newton step that changes (α s, β ξ) by ``changes``; return its maximum length.
 
-    The step is written to ``dw`` and ``steps``, which contains (dα, dβ, ds, dξ). Without dw, dα would be ``Θ r``; its
-    product with the rows is the right-hand side.
+    The step is written to ``dw`` and ``steps``, which contains (dα, dβ, ds, dξ). For dw = 0, dα would be ``Θ r``; its
+    product with the rows is a part of the right-hand side of the system for dw.
     """
     m = g.size
     unmoved, heights = steps[0], steps[2]

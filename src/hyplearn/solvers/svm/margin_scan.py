@@ -20,7 +20,7 @@ EDGES = 2.0 ** (LOWEST_EXPONENT + np.arange(BINS) / 2)
 IGNORED, GATHERED, CLAMPED = np.int8(0), np.int8(1), np.int8(2)
 # Number of rows per chunk, small enough that a chunk stays in the cache.
 CHUNK = 256
-# Lower bound for ‖u‖² in the squared distance, which would be infinite for rows of zeros.
+# Lower bound of ‖u‖² in the denominator of the squared distance, which would be infinite for rows of zeros.
 SHORTEST_SQUARE = 1e-300
 # Value of ``⟨u, w⟩`` assigned to rows with cost 0, whose squared distance is then infinite; and the largest squared
 # limit of a band, so that these rows lie outside every band.

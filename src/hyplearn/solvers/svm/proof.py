@@ -1,7 +1,7 @@
 """Certificates of SVM solutions that take the rounding errors of float64 into account.
 
-"optimal" is a statement about real numbers. Margins of long rows, or of rows with high costs, have few correct digits,
-so a bound on the rounding error is added to the gap.
+The status "optimal" is a statement about real numbers. Margins of long rows, or of rows with high costs, have few
+correct digits, so a bound on the rounding error is added to the gap.
 """
 
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ def strict_gap(proof: Proof, hard: bool) -> tuple[float, float]:
 
 
 def squared_rounding(solution: Solution, longest: float, costs: Costs, n: int) -> float:
-    r"""Bound on the rounding error of the gap for the squared hinge loss, from the norm of the longest row.
+    r"""Return a bound on the rounding error of the gap for the squared hinge loss, from the norm of the longest row.
 
     As :math:`\alpha_i = 2 C_i s_i`, an error e of the slack causes an error :math:`2 C_i e` of α.
     """
@@ -83,7 +83,7 @@ def squared_rounding(solution: Solution, longest: float, costs: Costs, n: int) -
 
 
 def hard_rounding(solution: Solution, longest: float, n: int) -> float:
-    """Bound on the rounding error of the gap for a hard margin, from the norm of the longest row."""
+    """Return a bound on the rounding error of the gap for a hard margin, from the norm of the longest row."""
     length, total = float(np.linalg.norm(solution.w)), solution.total
     error = (ROW_ERROR + np.sqrt(len(solution.w))) * EPSILON * (longest * length + 1)
     if not np.isfinite(solution.primal) or error > ROUNDING:
@@ -121,12 +121,12 @@ class Combination(NamedTuple):
 def refutation(source: RowSource, support: Array, alpha: Array) -> tuple[Array, Array] | None:
     r"""Prove that no w has only positive margins: find rows and α > 0 with :math:`\sum \alpha_i u_i = 0`.
 
-    That sum is never zero in floating point. But if the rows :math:`\alpha_i u_i` span all of their space, with
-    :math:`M = \sum \alpha_i^2 u_i u_i^T` the coefficients :math:`\alpha_i (1 - \alpha_i \langle u_i, M^{-1} v \rangle)`
-    make :math:`v = \sum \alpha_i u_i` vanish exactly, and they are positive if :math:`v^T M^{-1} v < 1`. Rounding
-    errors change neither the rank nor the inequality if both hold with a margin. Otherwise a row of zeros, or two rows
-    that are bitwise opposite, are a proof. Returns the positions of the rows and their α,
-    or None if there is no proof.
+    In floating point, this sum is never exactly zero. However, if the rows :math:`\alpha_i u_i` span all of their
+    space, with :math:`M = \sum \alpha_i^2 u_i u_i^T` the coefficients :math:`\alpha_i (1 - \alpha_i \langle u_i, M^{-1}
+    v \rangle)` make :math:`v = \sum \alpha_i u_i` vanish exactly, and they are positive if :math:`v^T M^{-1} v < 1`.
+    Rounding errors change neither the rank nor the inequality if both hold with a margin. Otherwise a row of zeros, or
+    two rows that are bitwise opposite, are a proof. Returns the positions of the rows and their α, or None if there is
+    no proof.
     """
     if not len(support):
         return None

@@ -1,6 +1,6 @@
 r"""Starting point for the hinge loss with many columns, computed by Newton's method on smoothed losses.
 
-Within a width δ above the margin the loss is a parabola,
+Within a width δ below the margin, the smoothed loss is a parabola,
 
 .. math:: h_\delta(s) = 0, \; \frac{s^2}{2\delta}, \; s - \frac{\delta}{2} \qquad
           \text{for } s \le 0, \; 0 < s < \delta, \; s \ge \delta, \qquad s = 1 - \langle u, w \rangle
@@ -84,7 +84,7 @@ class Point(NamedTuple):
 
 
 def smoothing_pays(source: RowSource) -> bool:
-    """Whether smoothing is faster than sampling, which requires many columns, moderate costs, and rows in memory."""
+    """Return whether smoothing is faster than sampling: with many columns, moderate costs, and rows in memory."""
     in_memory = source.most_kept == np.inf
     return in_memory and source.shape[1] >= MANY_COLUMNS and source.cost_range.highest <= MODERATE_COST
 

@@ -1,11 +1,11 @@
 r"""Support vector machines without intercept, solved with a certificate in a few passes over the rows.
 
-Rows u_i contain the sign of their label and have costs C_i; an infinite cost is a hard constraint.
+Each row u_i is multiplied by the sign of its label and has a cost C_i; an infinite cost is a hard constraint.
 
 .. math:: P(w) = \tfrac12 \|w\|^2 + \sum_i C_i \max(0, 1 - \langle u_i, w \rangle)^q, \qquad q \in \{1, 2\}
 
 For every dual feasible α, :math:`P(w) - D(\alpha)` bounds the distance to the optimum; a solver stops when that gap,
-relative to max(1, P), is at most ``tol``, and returns α with it, so that anybody can check.
+relative to max(1, P), is at most ``tol``, and also returns α, so that the gap can be verified.
 
 The rows are read only in passes (:meth:`~hyplearn.rows.RowSource.fold`), and all state between two passes can be
 recomputed from the previous w.
@@ -49,10 +49,10 @@ def solve_svm(
 ) -> Solution:
     """Solve the SVM on signed rows until the relative duality gap is at most ``tol``.
 
-    Infinite costs (for all rows or none) give the hard margin. ``start`` is a normal vector to start from; otherwise it
-    comes from samples with seed ``seed``. At most ``max_iter`` working sets or Newton steps are made;
-    ``report`` is called after each. The result does not depend on the number of threads. Without ``judge``
-    the solver's status is not checked against rounding errors; without ``rising`` the costs of a soft margin are not
+    Infinite costs (for all rows or none) give the hard margin. ``start`` is the initial normal vector; by default it is
+    computed from samples that are drawn with the seed ``seed``. At most ``max_iter`` working sets or Newton steps are
+    made; ``report`` is called after each. The result does not depend on the number of threads. With ``judge=False`` the
+    solver's status is not checked against rounding errors; with ``rising=False`` the costs of a soft margin are not
     raised step by step if the solver is limited by rounding.
 
     Examples
@@ -91,7 +91,7 @@ def solve_svm(
 
 
 def _may_rise(source: RowSource, solution: Solution, loss: Loss) -> bool:
-    """Whether raising the costs step by step may improve a hinge-loss solution that is limited by rounding."""
+    """Return whether a hinge-loss solution limited by rounding may improve if the costs are raised step by step."""
     n, d = source.shape
     return n >= d and loss == "hinge" and solution.status == "stalled" and solution.gap > HOPELESS
 
@@ -143,10 +143,11 @@ def _solve_by_rising_costs(
 ) -> Solution:
     r"""Solve an SVM with infinite or very high costs by raising a cap on the costs step by step.
 
-    A single row uses costs only up to about :math:`1 / \|u\|^2`, so costs are capped in this unit, and the cap is
-    raised. α of the softer problem is dual feasible for the given one; w is evaluated with the given costs or, if they
-    are infinite, divided by its smallest margin. If the rows are not separable, :math:`\|\sum \alpha_i u_i\|` does not
-    change while α grows with the cap, until α proves it (:func:`~hyplearn.solvers.svm.proof.refutation`).
+    A single row makes use of costs only up to about :math:`1 / \|u\|^2`, so costs are capped in this unit, and the cap
+    is raised. α of the softer problem is dual feasible for the given one; w is evaluated with the given costs or, if
+    they are infinite, divided by its smallest margin. If the rows are not separable, :math:`\|\sum \alpha_i u_i\|` does
+    not change while α grows with the cap, until α proves that they are not separable
+    (:func:`~hyplearn.solvers.svm.proof.refutation`).
     """
     # The rows are divided by the norm of the longest row, because gaps are relative to max(1, P), and P is far below 1
     # for long rows. The norm is rounded up to a power of two, so that costs and α are not rounded.

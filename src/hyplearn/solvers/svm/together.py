@@ -140,7 +140,7 @@ def column_products(rows: Array) -> Array:
 
 @cache
 def _places(m: int) -> Array:
-    """Position of each entry of an (m, m) matrix in the result of :func:`column_products`."""
+    """Return the position of each entry of an (m, m) matrix in the result of :func:`column_products`."""
     places, (i, j) = np.empty((m, m), dtype=np.int64), np.triu_indices(m)
     places[i, j] = places[j, i] = np.arange(len(i))
     return places.ravel()

@@ -2,11 +2,11 @@ r"""SVMs on rows whose norms or costs differ so much that float64 cannot evaluat
 
 The margin of a row is known to about :math:`\epsilon \|u\| \|w\|`, so the margin of a row longer
 than :math:`1 / (\epsilon \|w\|)` is unknown, and high costs magnify rounding errors. The remedy is a slightly harder or
-softer problem whose bounds also hold for the given one:
+softer problem whose bounds also hold for the given problem:
 
-- A row that is shorter by a factor σ at a cost higher by 1/σ never costs less, and its α times σ is feasible for the
-  row itself. Long rows are shortened until their margins have correct digits.
-- A cost above about :math:`\|w\| / \|u\|`, the most that a row can use, magnifies rounding and changes nothing else.
+- If a row is shortened by a factor σ and its cost is raised by 1/σ, its loss never decreases, and σ times its α is
+  feasible for the original row. Long rows are shortened until their margins have correct digits.
+- A cost above about :math:`\|w\| / \|u\|`, the most that a row can use, only magnifies rounding errors.
 - Scaling w up slightly moves rows on the margin above it, despite rounding errors.
 
 The squared hinge loss is the hard margin of rows with one more column for each row,
@@ -44,7 +44,7 @@ class Candidate(NamedTuple):
 
 
 def applies(rows: tuple[int, int], loss: str) -> bool:
-    """Whether a matrix of rows with the given shape is small enough for this method."""
+    """Return whether a matrix of rows with the given shape is small enough for this method."""
     n, d = rows
     return n * d <= MOST_NUMBERS and (loss == "hinge" or n <= MOST_SQUARED)
 
