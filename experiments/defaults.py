@@ -85,7 +85,7 @@ def methods_of(X, n_classes):
 
 
 def measure(cell):
-    """Measure accuracy, log-loss, C and CPU seconds of a fit; return empty strings for slow methods on large data sets."""
+    """Measure accuracy, log-loss, C and CPU seconds of a fit; return empty strings if the method is too slow."""
     X_train, y_train, X_test, y_test = halves(cell["set"])[cell["split"]]
     method = cell["method"]
     if method not in methods_of(X_train, len(np.unique(y_train))):
@@ -148,7 +148,7 @@ def text(rows):
 
 
 def verdict(rows):
-    """Summarise how much worse the defaults are than the best C, and on which sets they are worse than other methods."""
+    """Summarise how much worse the defaults are than the best C, and on which data sets other methods are better."""
     sets, columns, accuracy = means(rows, "accuracy")
     loss = means(rows, "log_loss")[2]
     at = {method: k for k, method in enumerate(columns)}
