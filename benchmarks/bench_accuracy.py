@@ -71,7 +71,7 @@ def exact_values(x, p, c):
 
 
 def error(computed, expected):
-    """Relative error in units of the machine epsilon."""
+    """Return the relative error in units of the machine epsilon."""
     return exact.relative_error(computed, expected) / EPSILON if np.all(np.isfinite(computed)) else np.nan
 
 

@@ -55,7 +55,7 @@ def fits(record, shapes=((1_000, 2), (100_000, 2), (1_000_000, 2), (10_000, 100)
             EuclideanSVC(C=1000.0, fit_intercept=False, calibration=None),
             AuthorsSVC(p, C=1000.0),
         ):
-            model.fit(X[:1000], y[:1000])  # compiles
+            model.fit(X[:1000], y[:1000])  # the first call compiles
             time, _ = once(lambda model=model, X=X, y=y: model.fit(X, y))
             option = getattr(model, "solver", "") if isinstance(model, HyperboloidSVC) else ""
             option = "no intercept" if getattr(model, "fit_intercept", True) is False else option

@@ -42,7 +42,7 @@ class CountedPoints(DaskPoints):
 
 
 def overlapping(n, d, seed=0):
-    """Two classes in float32 that no geodesic separates."""
+    """Generate two classes in float32 that no geodesic separates."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d), dtype=np.float32)
     X *= (0.9 * rng.random(n, dtype=np.float32) / np.linalg.norm(X, axis=1))[:, None]

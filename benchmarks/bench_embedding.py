@@ -21,7 +21,7 @@ from hyplearn.tangent import from_frame
 
 
 def cpu_time(function, repeats=1):
-    """CPU time of a function, and the result of its last call."""
+    """Measure the CPU time of a function, and return the result of its last call."""
     runs = [once(function, process_time) for _ in range(repeats)]
     return Times.of([time.minimum for time, _ in runs]), runs[-1][1]
 
@@ -47,7 +47,7 @@ def trees(record, n=100_000):
 
 
 def noisy_distances(n, rng):
-    """Distances between points in five dimensions, which have no exact embedding in two."""
+    """Generate distances between points in five dimensions, which have no exact embedding in two."""
     return pairwise_distance(from_frame(2 * rng.standard_normal((n, 5)) / np.sqrt(5), np.zeros(5)))
 
 

@@ -32,7 +32,7 @@ window.watching = requestAnimationFrame(note);
 
 
 def make_page(n):
-    """Page of three overlapping classes that fill the disk."""
+    """Return a page with three overlapping classes that fill the disk."""
     rng = np.random.default_rng(0)
     X = cloud(rng, n, 2, 1.2)
     y = np.argmax(X @ [[1, -1, 0.2], [0.3, 0, -1]] + 0.15 * rng.standard_normal((n, 3)), axis=1)

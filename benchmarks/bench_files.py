@@ -63,7 +63,7 @@ class WatchedPoints(ArrayPoints):
 
 
 def time_to_sum(folder):
-    """Seconds to read and sum the points and labels."""
+    """Return the seconds to read and sum the points and labels."""
     start, total, buffer = time.perf_counter(), 0.0, bytearray(8 * 2**20)
     for name, dtype in (("X.npy", np.float32), ("y.npy", np.int8)):
         with (folder / name).open("rb", buffering=0) as stream:
@@ -73,7 +73,7 @@ def time_to_sum(folder):
 
 
 def memory(name):
-    """Memory of this process in MiB, in use (VmRSS) or at the peak (VmHWM)."""
+    """Return the memory of this process in MiB: the current use (VmRSS) or the peak (VmHWM)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
 
@@ -83,7 +83,7 @@ def measure_fit(folder, model, cold):
     estimator = MODELS[model]
     small, labels, _, _ = make_ball_classification(20_000, 2, margin=0.01, random_state=0)
     few = ArrayPoints(small.astype(np.float32), (labels > 0).astype(np.int8)).limited(memory=0)
-    estimator.fit(few)  # compiles
+    estimator.fit(few)  # the first call compiles
     pages = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (pages + CEILING, pages + CEILING))
     before = memory("VmRSS")

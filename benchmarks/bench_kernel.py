@@ -34,7 +34,7 @@ SVC_ROWS = 6000
 def clothes(record):
     data = fetch_fashion_mnist()
     X, y = np.asarray(data.X_train, dtype=np.float64), data.y_train
-    PoincareKernelClassifier(n_components=10).fit(X[:500], y[:500])  # compiles
+    PoincareKernelClassifier(n_components=10).fit(X[:500], y[:500])  # the first call compiles
     ours, model = once(lambda: PoincareKernelClassifier().fit(X, y), process_time)
     forest = GridSearchCV(RandomForestClassifier(random_state=0), {"min_samples_leaf": [1, 3, 10]}, cv=3)
     theirs, _ = once(lambda: forest.fit(X, y), process_time)
@@ -50,7 +50,7 @@ def growth(record):
     for n in (100_000, 1_000_000):
         X, y = overlapping(n, 2, 10)
         model = PoincareKernelClassifier(n_components=300)
-        model.fit(X[:2000], y[:2000])  # compiles
+        model.fit(X[:2000], y[:2000])  # the first call compiles
         time = {}
         memory = peak_memory(lambda m=model, X=X, y=y, t=time: t.update(fit=once(lambda: m.fit(X, y), process_time)[0]))
         columns = {**time, "passes": model.n_passes_[0], "dual_gap": model.dual_gap_[0], "MiB": memory / 2**20}

@@ -15,14 +15,14 @@ from hyplearn import PoincareKNeighborsClassifier
 
 
 def points(rng, n, d, radius):
-    """Points at normal distances from the centre, in random directions."""
+    """Generate points in random directions, at normally distributed distances from the centre."""
     directions = rng.standard_normal((n, d))
     lengths = np.tanh(np.abs(rng.normal(0, radius, (n, 1))) / 2)
     return lengths * directions / np.linalg.norm(directions, axis=1, keepdims=True)
 
 
 def peak(function):
-    """Peak memory of a call in MiB, above the memory in use before it."""
+    """Return the peak memory of a call in MiB, above the memory in use before it."""
     tracemalloc.start()
     function()
     most = tracemalloc.get_traced_memory()[1]
@@ -42,7 +42,7 @@ def main(record):
         X, Q, y = points(rng, n, d, radius), points(rng, n, d, radius), rng.integers(5, size=n)
         theirs = KNeighborsClassifier(15, algorithm="ball_tree" if d < 20 else "brute")
         models = PoincareKNeighborsClassifier(15), theirs
-        models[0].fit(X[:100], y[:100]).predict(Q[:100])  # compiles
+        models[0].fit(X[:100], y[:100]).predict(Q[:100])  # the first call compiles
         ours, baseline = (
             once(lambda model=model, X=X, y=y, Q=Q: model.fit(X, y).predict(Q), process_time)[0] for model in models
         )

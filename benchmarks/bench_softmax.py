@@ -34,7 +34,7 @@ def overlapping(n, d, K, seed=0):
 
 
 def overlapping_blocks(n, d, K, seed=0):
-    """Yield blocks of n points of such classes without end."""
+    """Yield an endless stream of blocks of n points from overlapping classes."""
     rng = np.random.default_rng(seed)
     centers = rng.standard_normal((K, d))
     centers *= 2 / np.linalg.norm(centers, axis=1, keepdims=True)
@@ -72,7 +72,7 @@ def compare(record, case, X, y, repeats, *, C=100.0, solvers=("lbfgs", "newton-c
     # All rows, as the baseline has them.
     model, chosen = (PoincareLogisticRegression(C=cost, trim=False) for cost in (C, "auto"))
     with threadpool_limits(1):
-        model.fit(X, y)  # compiles
+        model.fit(X, y)  # the first call compiles
         ours = Times.of([once(lambda: model.fit(X, y), process_time)[0].minimum for _ in range(repeats)])
         auto, _ = once(lambda: chosen.fit(X, y), process_time)
         rows = cone_coordinates(X, model.reference_[0]).astype(np.float64)
@@ -101,7 +101,7 @@ def wide(record):
 
 
 def families(record):
-    """Families of the Web of Life with at least 40 genomes, in ten dimensions."""
+    """Compare fits on the families of the Web of Life with at least 40 genomes, in ten dimensions."""
     life = fetch_web_of_life()
     tips = np.setdiff1d(np.arange(len(life.names)), life.parents)
     own = life.ranks[tips, life.rank_names.index("family")]
@@ -113,7 +113,7 @@ def families(record):
 
 
 def noisy(n, d):
-    """The paper's synthetic data with 2 % of the labels wrong."""
+    """Generate the paper's synthetic data with 2 % of the labels wrong."""
     X, y, _, _ = make_ball_classification(n, d, random_state=0)
     return X, np.where(np.random.default_rng(1).random(n) < 0.02, -y, y)
 

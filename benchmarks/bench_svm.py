@@ -36,7 +36,7 @@ TABLES = {
 
 
 def vectorised_rows(X, p):
-    """Frame coordinates as NumPy expressions, as a user would write them."""
+    """Compute frame coordinates with NumPy expressions, as a user would write them."""
     s = X - p
     squares = np.sum(s * s, axis=1)
     gaps = (1 - p @ p) * (1 - np.sum(X * X, axis=1))
@@ -89,7 +89,7 @@ def table(record):
 
 
 def noisy(n, d):
-    """The paper's synthetic data with 2 % of the labels wrong."""
+    """Generate the paper's synthetic data with 2 % of the labels wrong."""
     X, y, _, _ = make_ball_classification(n, d, random_state=0)
     return X, np.where(np.random.default_rng(1).random(n) < 0.02, -y, y)
 
@@ -150,7 +150,7 @@ def probabilities(record):
 
 
 def separable(record):
-    """Training accuracy in percent on separable classes."""
+    """Measure the training accuracy of hard and soft margins on separable classes, in percent."""
     for margin in (1.0, 0.1, 0.01, 0.001):
         for norm in (0.19, 0.38, 0.57):
             X, y, p, _ = make_ball_classification(10_000, 10, margin=margin, reference_norm=norm, random_state=0)

@@ -64,7 +64,7 @@ class Case(NamedTuple):
 
 
 def ball(n, d, wrong=0.0):
-    """The paper's synthetic data, with the fraction ``wrong`` of the labels flipped."""
+    """Generate the paper's synthetic data, with the fraction ``wrong`` of the labels flipped."""
 
     def make():
         X, y, p, _ = datasets.make_ball_classification(n, d, random_state=0)
@@ -74,7 +74,7 @@ def ball(n, d, wrong=0.0):
 
 
 def blobs(n, d, K):
-    """Overlapping classes around points at distance 2 from the origin."""
+    """Generate overlapping classes around points at distance 2 from the origin."""
 
     def make():
         rng = np.random.default_rng(0)
@@ -232,7 +232,7 @@ def first_rows(data):
 
 
 def summary(result):
-    """A number that is equal in both trees if they solve the same problem."""
+    """Return a number that is equal in both trees if they solve the same problem."""
     array = np.asarray(getattr(result, "coef_", result), dtype=float)
     # The smallest entry is subtracted, because labels -1 and 1 have the same norm for all predictions.
     return float(np.linalg.norm(array - array.min()))
@@ -260,7 +260,7 @@ class Runner:
 
 
 def serve(requests, replies):
-    """Answer requests until the input ends; a failure is a reply too."""
+    """Answer requests until the input ends; failures are also sent as replies."""
     runner = Runner()
     print(json.dumps({"hyplearn": hyplearn.__file__}), file=replies, flush=True)
     for line in requests:

@@ -80,7 +80,7 @@ class Worker:
 
 @contextmanager
 def worker(source):
-    """A worker that is ended at the end of the block."""
+    """Yield a worker process that ends with the block."""
     started = Worker(source)
     try:
         yield started
@@ -94,7 +94,7 @@ def environment(source):
 
 
 def list_cases():
-    """Names of the cases, and whether each is large and measures memory."""
+    """Return the names of the cases, and whether each case is large and measures memory."""
     code = "import json, cases; print(json.dumps({n: [c.large, c.memory] for n, c in cases.CASES.items()}))"
     command = [sys.executable, "-c", code]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=HERE, env=environment(AFTER)).stdout
@@ -102,7 +102,7 @@ def list_cases():
 
 
 def compare(case, workers, folder, repeats, cpu):
-    """Times of both trees, taken alternately, and whether their results agree."""
+    """Measure the times of both trees alternately, and return them with whether the results agree."""
     summaries = [one.ask("prepare", case=case, folder=folder)["summary"] for one in workers]
     rounds = [[one.ask("time", cpu=cpu)["ms"] for one in workers] for _ in range(repeats)]
     times = [Times.of(list(column)) for column in zip(*rounds, strict=True)]
@@ -110,14 +110,14 @@ def compare(case, workers, folder, repeats, cpu):
 
 
 def peak_memory(case, source, folder):
-    """Peak memory above the data in units of X, in a fresh process."""
+    """Measure the peak memory above the data in a fresh process, in units of X."""
     with worker(source) as fresh:
         reply = fresh.ask("peak", case=case, folder=folder)
     return reply["peak"] / reply["data"]
 
 
 def measure(case, memory, workers, repeats, cpu):
-    """Columns of one case."""
+    """Measure one case, and return its columns."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, HERE / "cases.py", "--data", case, folder]
         if subprocess.run(command, env=environment(AFTER)).returncode:

@@ -53,7 +53,7 @@ class Times:
 
     @classmethod
     def of(cls, milliseconds):
-        """Summary of a list of measurements."""
+        """Summarise a list of measurements."""
         return cls(min(milliseconds), median(milliseconds), len(milliseconds))
 
     def __add__(self, other):
@@ -65,13 +65,13 @@ class Times:
 
 
 def timed(function, repeats=9):
-    """Times of several calls, after one call that compiles and fills caches."""
+    """Measure the times of several calls, after one call that compiles and fills caches."""
     function()
     return Times.of([once(function)[0].minimum for _ in range(repeats)])
 
 
 def once(function, clock=perf_counter):
-    """Time of a single call, and its result."""
+    """Measure the time of a single call, and return its result too."""
     start = clock()
     result = function()
     milliseconds = 1e3 * (clock() - start)
@@ -87,7 +87,7 @@ def peak_memory(function):
 
 
 def _memory(field):
-    """Bytes of memory in use (VmRSS), or at the peak (VmHWM)."""
+    """Return the bytes of memory in use (VmRSS) or at the peak (VmHWM)."""
     line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(field))
     return 1024 * int(line.split()[1])
 
@@ -146,7 +146,7 @@ def _without(runs, run):
 
 
 def _write(path, runs):
-    """Replace the file in one step: a reader sees the old one or the new one."""
+    """Replace the file in one step, so that a reader sees either the old or the new file."""
     path.parent.mkdir(exist_ok=True)
     new = path.with_suffix(".new")
     new.write_text(json.dumps(_plain(runs), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
@@ -232,7 +232,7 @@ def machine():
 
 
 def _cpu():
-    """Model of the processor."""
+    """Return the model of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))

@@ -49,7 +49,7 @@ def luminance(rgb):
 
 
 def contrast(rgb, ground):
-    """WCAG contrast of colours against a background, from 1 to 21."""
+    """Return the WCAG contrast of colours against a background, from 1 to 21."""
     a, b = luminance(rgb) + 0.05, luminance(ground) + 0.05
     return np.maximum(a, b) / np.minimum(a, b)
 
@@ -62,7 +62,7 @@ def from_oklch(lightness, chroma, hue):
 
 
 def seen(rgb, reader):
-    """Linear RGB of colours as one reader sees them."""
+    """Return the linear RGB of colours as one reader sees them."""
     return np.clip(rgb @ np.array(READERS[reader]).T, 0, 1)
 
 
@@ -101,13 +101,13 @@ def _polar(lab, stretch):
 
 
 def distances(rgb, reader):
-    """CIEDE2000 differences of all pairs of colours for one reader, shape (n, n)."""
+    """Return the CIEDE2000 differences of all pairs of colours for one reader, of shape (n, n)."""
     lab = to_lab(seen(rgb, reader))
     return ciede2000(lab[:, None], lab[None, :])
 
 
 def least_distances(rgb):
-    """Smallest difference of each pair of colours over all readers; infinite on the diagonal."""
+    """Return the smallest difference of each pair of colours over all readers; the diagonal is infinite."""
     found = np.min([distances(rgb, reader) for reader in READERS], axis=0)
     np.fill_diagonal(found, np.inf)
     return found

@@ -62,7 +62,7 @@ class HyperbolicNeighbours(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X):
-        """Shares of the classes among the nearest points."""
+        """Return the shares of the classes among the nearest points."""
         return np.concatenate([self._shares(X[i : i + self.block]) for i in range(0, len(X), self.block)])
 
     def _shares(self, X):
@@ -72,7 +72,7 @@ class HyperbolicNeighbours(ClassifierMixin, BaseEstimator):
         return np.stack([np.mean(self.codes_[nearest] == code, axis=1) for code in range(len(self.classes_))], axis=1)
 
     def predict(self, X):
-        """The class with the largest share."""
+        """Predict the class with the largest share."""
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
 
@@ -93,7 +93,7 @@ class OfASample(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X):
-        """Probabilities predicted by the classifier."""
+        """Return the probabilities that the classifier predicts."""
         return self.classifier.predict_proba(X)
 
 
@@ -102,7 +102,7 @@ def at_origin(X):
 
 
 def classifiers():
-    """All classifiers by name, the baselines first."""
+    """Return all classifiers by name, with the baselines first."""
     rbf = CalibratedClassifierCV(make_pipeline(FunctionTransformer(at_origin), SVC()), ensemble=False)
     return {
         "largest class": DummyClassifier(strategy="prior"),
@@ -139,7 +139,7 @@ def protocols(name, config):
 
 @lru_cache(maxsize=1)
 def splits(name, config):
-    """All splits of a set, in the order of their protocols: (X_train, y_train, X_test, y_test)."""
+    """Return all splits (X_train, y_train, X_test, y_test) of a data set, in the order of their protocols."""
     data = PUBLISHED[name]() if name in PUBLISHED else None
     X, y = load_mammals(return_X_y=True) if data is None else all_rows(data)
     crossed = [folds(X, y, config.folds, seed) for seed in range(config.repeats)]
@@ -147,7 +147,7 @@ def splits(name, config):
 
 
 def all_cells(config):
-    """One cell for every set, split and classifier; splits are numbered across all protocols of a set."""
+    """Return one cell for every set, split and classifier; splits are numbered across all protocols of a set."""
     return [
         {"set": name, "protocol": protocol, "split": i, "classifier": label}
         for name in config.sets
@@ -157,7 +157,7 @@ def all_cells(config):
 
 
 def measure(config, cell):
-    """The metrics of one fit, by name."""
+    """Fit the classifier of a cell, and return its metrics by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # baselines that do not converge; small classes
         values = measured(classifiers()[cell["classifier"]], *splits(cell["set"], config)[cell["split"]])
@@ -165,7 +165,7 @@ def measure(config, cell):
 
 
 def measured(classifier, X_train, y_train, X_test, y_test):
-    """The metrics of one fit."""
+    """Compute the metrics of one fit."""
     start = perf_counter()
     classifier.fit(X_train, y_train)
     seconds = perf_counter() - start
@@ -184,7 +184,7 @@ def measured(classifier, X_train, y_train, X_test, y_test):
 
 
 def calibration_error(confidence, right, bins=15):
-    """Mean of |confidence - accuracy| over bins of the confidence, weighted by their numbers of rows."""
+    """Return the mean of |confidence - accuracy| over bins of the confidence, weighted by their numbers of rows."""
     which = np.minimum((bins * confidence).astype(int), bins - 1)
     return sum(
         np.mean(which == b) * abs(confidence[which == b].mean() - right[which == b].mean()) for b in np.unique(which)
@@ -199,7 +199,7 @@ def run(config, folder):
 
 
 def table(rows):
-    """One table per set and protocol, with one row per classifier."""
+    """Format one table per set and protocol, with one row per classifier."""
     lines = []
     for name, protocol in dict.fromkeys((row["set"], row["protocol"]) for row in rows):
         lines += [f"### {name}, {protocol}", "", f"| classifier | {' | '.join(METRICS)} |", "| --- " * 6 + "|"]

@@ -70,7 +70,7 @@ FULL = Config(name="full", sets=("olsson", "mammals", "digits", "pbmc68k_reduced
 
 @lru_cache
 def points(name):
-    """Points of the disk and their classes as integers."""
+    """Return points in the disk and their classes as integers."""
     if name == "mammals":
         X, y = load_mammals(return_X_y=True)
     elif name == "olsson":
@@ -88,7 +88,7 @@ def split(n, seed):
 
 
 def sets_of(method, by_class, X, y, new):
-    """Prediction sets of new rows."""
+    """Compute the prediction sets of new rows."""
     if method in MAPIE:
         return mapie_sets(MAPIE[method], X, y, new)
     model = ConformalClassifier(PoincareLogisticRegression(), conformity=method, by_class=by_class, coverage=COVERAGE)
@@ -115,13 +115,13 @@ def mapie_sets(kind, X, y, new):
 
 
 def attained(counts):
-    """Coverage guaranteed for given numbers of training rows n: p-values are multiples of 1 / (n + 1)."""
+    """Return the guaranteed coverage for n training rows, whose p-values are multiples of 1 / (n + 1)."""
     rounded = 1 - np.floor(np.round((1 - COVERAGE) * (counts + 1), 9)) / (counts + 1)
     return np.where(counts < least_rows(COVERAGE), COVERAGE, rounded)
 
 
 def coverage(config, cell):
-    """Mean coverage and mean set sizes over the splits."""
+    """Measure the mean coverage and the mean set sizes over the splits."""
     X, y = points(cell["set"])
     by_class = cell["by class"] == "yes"
     found, hits, sizes = [], [], []
@@ -149,7 +149,7 @@ def coverage(config, cell):
 
 
 def unknown(config, cell):
-    """Shares of empty sets when each class in turn is left out of the training."""
+    """Measure the shares of empty sets when each class in turn is left out of the training rows."""
     X, y = points(cell["set"])
     shares = []
     for left_out in np.unique(y):
@@ -188,14 +188,14 @@ def life(depth, dimensions):
 
 
 def life_cells():
-    """One cell for every measurement in the tree of life."""
+    """Return one cell for every measurement in the tree of life."""
     near = [(rank, d, "neighbours", by) for d in (2, 10) for rank in RANKS for by in ("distance", "probability")]
     cells = near + [(rank, 10, "softmax", "probability") for rank in FEW_CLASSES]
     return [dict(zip(("classes", "dimensions", "classifier", "sets by"), cell, strict=True)) for cell in cells]
 
 
 def tree(config, cell):
-    """Coverage of the prediction sets and of the answers, and the mean rank of the answers."""
+    """Measure the coverage of the prediction sets and of the answers, and the mean rank of the answers."""
     X, y, parents = life(RANKS[cell["classes"]], cell["dimensions"])
     classifier, rows = LIFE_CLASSIFIERS[cell["classifier"]](), []
     for seed in range(min(10, config.splits)):
@@ -222,7 +222,7 @@ def tree(config, cell):
 
 
 def run(config, folder):
-    """Measure, and write the three tables."""
+    """Run all measurements and write the three tables."""
     ours = [(by, own) for by in ("probability", "distance") for own in ("yes", "no")]
     theirs = [(name, "no") for name in MAPIE] if find_spec("mapie") else []
     cells = [{"set": name, "sets by": by, "by class": own} for name in config.sets for by, own in ours + theirs]

@@ -74,7 +74,7 @@ FULL = Config(name="full", sets=SETS, rows=None, repeats=5, large_repeats=1)
 
 
 def published(fetch):
-    """All rows of a published embedding."""
+    """Return all rows of a published embedding."""
     found = fetch()
     return np.concatenate([found.X_train, found.X_test]), np.concatenate([found.y_train, found.y_test])
 
@@ -86,7 +86,7 @@ def in_disk(v):
 
 
 def nested(n=4000, classes=5):
-    """Overlapping concentric classes, away from the centre of the disk."""
+    """Generate overlapping concentric classes away from the centre of the disk."""
     rng = np.random.default_rng(7)
     y = rng.integers(classes, size=n)
     radius, angle = 0.7 * (y + 0.5) + 0.25 * rng.standard_normal(n), rng.uniform(0, 2 * np.pi, n)
@@ -94,7 +94,7 @@ def nested(n=4000, classes=5):
 
 
 def overlapping(n=8000, classes=36):
-    """Overlapping elongated classes of different sizes."""
+    """Generate overlapping elongated classes of different sizes."""
     rng = np.random.default_rng(7)
     angle, radius = rng.uniform(0, 2 * np.pi, classes), 3.5 * np.sqrt(rng.uniform(0.05, 1, classes))
     centres = in_disk(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1))
@@ -117,7 +117,7 @@ def random_tree(d, n=4000, classes=10):
 
 
 def ancestors(parents, code):
-    """A node and all nodes above it."""
+    """Return a node and all nodes above it."""
     line = [code]
     while parents[line[-1]] is not None:
         line.append(parents[line[-1]])
@@ -125,7 +125,7 @@ def ancestors(parents, code):
 
 
 def web_of_life(rank, d):
-    """Nodes of the phylogeny, labelled with their phyla or classes."""
+    """Return the nodes of the phylogeny, labelled with their phyla or classes."""
     folder = Path(os.environ.get("HYPLEARN_DATA", "."), "wol")
     tree = TreeEmbedding(d).fit((folder / "tree.nwk").read_text())
     with lzma.open(folder / "ranks.tsv.xz", "rt") as lines:
@@ -170,7 +170,7 @@ def subtree(word, d):
 
 
 def cells():
-    """Poincaré map of blood cells, and their types."""
+    """Return a Poincaré map of blood cells, and their types."""
     import scanpy
 
     with warnings.catch_warnings():
@@ -180,7 +180,7 @@ def cells():
 
 
 def digits():
-    """Poincaré map of handwritten digits, and their classes."""
+    """Return a Poincaré map of handwritten digits, and their classes."""
     X, y = load_digits(return_X_y=True)
     return PoincareMap(random_state=0).fit_transform(X), y
 
@@ -201,13 +201,13 @@ MAKERS = {
 
 
 def is_subtree(name):
-    """Whether a set is one subtree against all other nouns."""
+    """Return whether a data set is one subtree against all other nouns."""
     return name.startswith("WordNet")
 
 
 @cache
 def points(name, rows):
-    """At most ``rows`` random rows of a set (None: all rows), without small classes; labels are integers."""
+    """Return at most ``rows`` random rows of a set (all if None), without small classes, with integers as labels."""
     X, y = MAKERS[name]()
     most = min(rows or len(X), LIMITS.get(name, len(X)))
     chosen = np.random.default_rng(0).permutation(len(X))[:most]
@@ -235,7 +235,7 @@ def fit(method, X, y):
 
 
 def measure(config, cell):
-    """Accuracy or average precision in per cent, log-loss, and seconds of the fits."""
+    """Measure the accuracy or average precision in per cent, the log-loss, and the seconds of the fits."""
     X, y = points(cell["set"], config.rows)
     folds = StratifiedKFold(2, shuffle=True, random_state=cell["repeat"])
     found = []
@@ -304,7 +304,7 @@ def text(rows, config):
 
 
 def table(rows, names, title, metric, sign, form):
-    """Lines of one table."""
+    """Return the lines of one table."""
     lines = [f"| {title} | rows | repeats | {' | '.join(METHODS)} |", "| --- " * (len(METHODS) + 3) + "|"]
     ranks = []
     for name in names:
@@ -319,5 +319,5 @@ def table(rows, names, title, metric, sign, form):
 
 
 def mean_of(rows, name, method, metric):
-    """Mean over repeats."""
+    """Return the mean over the repeats."""
     return np.mean([float(row[metric]) for row in rows if (row["set"], row["method"]) == (name, method)])

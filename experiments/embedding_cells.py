@@ -95,7 +95,7 @@ def embeddings():
 
 @lru_cache
 def data(name, every):
-    """Features and labels of a data set."""
+    """Return the features and labels of a data set."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scanpy warns about its dependencies
         if name == "digits":
@@ -130,7 +130,7 @@ def warm():
 
 
 def accuracies(points, y, method, config):
-    """Accuracy in each fold, by classifier."""
+    """Return the accuracies of each classifier, one per fold."""
     flat = at_origin(points) if method == MAP else points
     tried = {
         "softmax": (GridSearchCV(LogisticRegression(max_iter=5000), {"C": COSTS}, cv=3), flat / np.std(flat)),
@@ -176,7 +176,7 @@ def run(config, folder):
 
 
 def text(config, rows):
-    """The table with the best values in bold, its interpretation, and notes on how it was made."""
+    """Format the table with the best values in bold, its interpretation, and notes on how it was made."""
     columns = ("set", "embedding", *CLASSIFIERS, "trustworthiness", "CPU seconds")
     lines = [f"| {' | '.join(columns)} |", "| --- " * len(columns) + "|"]
     for row in rows:

@@ -88,7 +88,7 @@ def ancestors(parents):
 
 
 def reconstruction(D, lines):
-    """Mean rank and MAP of the hypernyms, from a distance matrix and the ancestors of each node."""
+    """Compute the mean rank and MAP of the hypernyms from a distance matrix and the ancestors of each node."""
     ranks, precisions = [], []
     for node, above in enumerate(lines):
         if not above:
@@ -113,7 +113,7 @@ def doubling(parents, base):
 
 
 def tree_distances(parents, lengths):
-    """Distances along the edges between all pairs of nodes."""
+    """Return the distances along the edges between all pairs of nodes."""
     D = np.zeros((len(parents), len(parents)))
     for node in range(1, len(parents)):
         D[node, :node] = D[:node, node] = D[parents[node], :node] + lengths[node]
@@ -155,7 +155,7 @@ def all_cells(config):
 
 
 def gensim_points(parents, d, config):
-    """Points in the order of the nodes."""
+    """Return the points of a gensim model, in the order of the nodes."""
     from gensim.models.poincare import PoincareModel
 
     relations = [(str(node), str(above)) for node, line in enumerate(ancestors(parents)) for above in line]
@@ -166,7 +166,7 @@ def gensim_points(parents, d, config):
 
 
 def embedded(config, method, tree, d):
-    """The points, and the wall-clock and CPU seconds of the embedding."""
+    """Return the points, and the wall-clock and CPU seconds of the embedding."""
     parents, lengths = trees(config)
     if method == GENSIM:
         make = partial(gensim_points, parents, d, config)
@@ -194,7 +194,7 @@ def warm():
 
 
 def measure(config, cell):
-    """Mean rank and MAP of the relations, distortion, and times of one method."""
+    """Measure mean rank and MAP of the relations, distortion, and times of one method."""
     parents, lengths = trees(config)
     due = tree_distances(parents, lengths.get(cell["tree"], lengths[UNIT]))
     D, times = due, (0.0, 0.0)
@@ -221,7 +221,7 @@ def run(config, folder):
 
 
 def text(config, rows):
-    """The table, the picture, the interpretation of the full run, and notes on how it was made."""
+    """Format the table, the picture, the interpretation of the full run, and notes on how it was made."""
     lines = [f"| {' | '.join(rows[0])} |", "| --- " * len(rows[0]) + "|"]
     for row in rows:
         numbers = [f"{row[name]:.{digits}f}" for name, digits in MEASURED.items()]

@@ -50,7 +50,7 @@ FULL = Config(name="full", resolution=400)
 
 
 def datasets(config):
-    """The embedded data sets, coloured by class; sets with more than 20,000 points are drawn as densities."""
+    """Draw the embedded data sets, coloured by class; sets with more than 20,000 points are drawn as densities."""
     figure, axes = plt.subplots(2, 2, figsize=(WIDTH, 6.6), layout="constrained")
     cells, things, clothes, mammals = fetch_olsson(), fetch_cifar10(), fetch_fashion_mnist(), load_mammals()
     X, y = all_rows(cells)
@@ -100,7 +100,7 @@ def legend_below(figure, axes, ncols):
 
 
 def two_sides(config, fifths=3, margin=0.3, n=150):
-    """The paper's synthetic data, with names for the two sides as labels."""
+    """Generate the paper's synthetic data, with names for the two sides as labels."""
     X, y, p, w = make_ball_classification(
         n, 2, margin=margin, reference_norm=fifths * config.radius / 5, radius=config.radius, random_state=5
     )
@@ -108,7 +108,7 @@ def two_sides(config, fifths=3, margin=0.3, n=150):
 
 
 def tangent(config):
-    """An SVM in the disk, where its boundary is an arc, and in the tangent space at p, where it is a line."""
+    """Draw an SVM in the disk, where its boundary is an arc, and in the tangent space at p, where it is a line."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 3.7), layout="constrained", width_ratios=(1, 1.2))
     X, y, p, _ = two_sides(config)
     svc = PoincareSVC(p, C=1000, loss="hinge", margin="exact", calibration=None).fit(X, y)
@@ -137,7 +137,7 @@ def reference(config):
 
 
 def hulls(config):
-    """Hulls, closest pairs and their midpoints, for separable classes and for overlapping classes."""
+    """Draw hulls, closest pairs and their midpoints, for separable classes and for overlapping classes."""
     figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 4.9), layout="constrained")
     X, y, _, _ = make_ball_classification(60, 2, margin=0.4, reference_norm=0.4, radius=0.9, random_state=4)
     HullDisplay.from_points(X, np.where(y > 0, "positive", "negative")).plot(axes[0], size=8)

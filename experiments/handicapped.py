@@ -47,7 +47,7 @@ FULL = Config(name="full", sizes=((2, 1000), (2, 10_000), (100, 1000), (1000, 10
 
 
 def classifier(method, p, config):
-    """New classifier for the given method."""
+    """Create a classifier for the given method."""
     mended = {LOOP: (False, False), BATCHES: (True, False), START: (False, True), MENDED: (True, True)}
     if method in mended:
         batches, start = mended[method]
@@ -58,7 +58,7 @@ def classifier(method, p, config):
 
 
 def drawn(config, cell):
-    """Points, labels and the true p of a run, the same for all methods."""
+    """Return the points, labels and true p of a run, which are the same for all methods."""
     rng = np.random.default_rng([config.seed, cell["d"], cell["N"], cell["run"]])
     return make_ball_classification(cell["N"], cell["d"], margin=0.01, reference_norm=0.38, random_state=rng)[:3]
 
@@ -80,7 +80,7 @@ def measure(config, cell):
 
 
 def all_cells(config):
-    """One cell for every size, run and method."""
+    """Return one cell for every size, run and method."""
     return [
         {"d": d, "N": n, "run": run, "method": method}
         for (d, n), run, method in itertools.product(config.sizes, range(config.runs), METHODS)

@@ -84,7 +84,7 @@ FULL = Config(name="full", sets=tuple(LOADERS), most_images=0, most_epochs=1000,
 
 
 def network(config, name, head, **options):
-    """New network with the recipe of a data set."""
+    """Create a network with the recipe of a data set."""
     recipe = RECIPES[name] | {"epochs": min(RECIPES[name]["epochs"], config.most_epochs)}
     return BallNet(encoder="conv", head=head, random_state=config.seed, verbose=1, **recipe, **options)
 
@@ -129,7 +129,7 @@ def embedding(config, folder, name, head):
 
 
 def all_cells(config):
-    """One cell for every available set, head and classifier."""
+    """Return one cell for every available set, head and classifier."""
     return [
         {"set": name, "head": head, "classifier": classifier}
         for name in config.sets
@@ -187,12 +187,12 @@ def run(config, folder):
 
 
 def in_the_disk(rows):
-    """Data sets that are embedded in two dimensions."""
+    """Return the data sets that are embedded in two dimensions."""
     return [name for name in dict.fromkeys(row["set"] for row in rows) if RECIPES[name]["n_components"] == 2]
 
 
 def report(config, rows):
-    """Table, pictures and notes."""
+    """Format the table, the pictures and the notes."""
     shown = [f"![{name} in the disk](images_{name}.png)\n" for name in in_the_disk(rows)]
     verdict = [VERDICT, ""] if config.name == "full" else []
     notes = __doc__.split("\n\n", 1)[1].rsplit("\n\n    python", 1)[0]

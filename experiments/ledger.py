@@ -50,12 +50,12 @@ def _row(measure, cell):
 
 
 def _without(record, grows):
-    """The record without the parameters of its configuration that may grow."""
+    """Return the record without the parameters of its configuration that may grow."""
     return record | {"config": {name: value for name, value in record["config"].items() if name not in grows}}
 
 
 def _fewer(folder, name, head, grows, wanted):
-    """Rows of a finished run with fewer cells, if its record differs only in the parameters that may grow."""
+    """Return the rows of a finished run whose record differs only in the parameters that may grow."""
     table, record = folder / f"{name}.csv", folder / f"{name}.json"
     if not (grows and table.exists() and record.exists()):
         return []
@@ -67,7 +67,7 @@ def _fewer(folder, name, head, grows, wanted):
 
 
 def key(row, cell):
-    """Values of a row, as strings, that identify its cell."""
+    """Return the values of a row, as strings, that identify its cell."""
     return tuple(str(row[column]) for column in cell)
 
 
@@ -78,7 +78,7 @@ def read(path):
 
 
 def chosen(rows, value, **wanted):
-    """Values of one column in all rows whose other columns equal ``wanted``."""
+    """Return the values of one column in all rows whose other columns equal ``wanted``."""
     return [row[value] for row in rows if all(row[name] == what for name, what in wanted.items())]
 
 

@@ -61,7 +61,7 @@ class LoopingHyperboloidSVC:
         return self
 
     def predict(self, X):
-        """Side of the boundary for each row, -1 or 1."""
+        """Predict the side of the boundary for each row, -1 or 1."""
         return np.where(products(self.normal_, hyperboloid_rows(X, np.zeros(X.shape[1]), 1.0)) >= 0, 1, -1)
 
     def _start(self, R, y):
@@ -92,5 +92,5 @@ class LoopingHyperboloidSVC:
 
 
 def products(u, R):
-    """Products ``⟨u, x⟩``, computed one row after the other."""
+    """Compute the products ``⟨u, x⟩``, one row after the other."""
     return np.array([u[0] * x[0] + np.dot(u[1:], x[1:]) for x in R])

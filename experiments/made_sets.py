@@ -31,13 +31,13 @@ def in_ball(v):
 
 
 def directions(rng, n, d):
-    """Uniformly distributed unit vectors."""
+    """Generate uniformly distributed unit vectors."""
     v = rng.standard_normal((n, d))
     return v / np.linalg.norm(v, axis=1, keepdims=True)
 
 
 def overlapping(n, classes, d, *, reach=3.5, width=0.5, seed=1):
-    """Overlapping elongated wrapped normals of different sizes."""
+    """Generate overlapping elongated wrapped normals of different sizes."""
     rng = np.random.default_rng([seed, n, classes, d])
     centres = in_ball(reach * rng.uniform(0.1, 1, (classes, 1)) ** (1 / 2) * directions(rng, classes, d))
     shapes = width * (rng.standard_normal((classes, d, d)) / np.sqrt(d / 2) + 0.6 * np.eye(d))
@@ -54,7 +54,7 @@ def high_dimensional(n, classes, d, *, reach):
 
 
 def imbalanced(n, d):
-    """Two overlapping wrapped normals; one class has a hundred times as many rows as the other."""
+    """Generate two overlapping wrapped normals, one with a hundred times as many rows as the other."""
     rng = np.random.default_rng([2, n, d])
     y = (np.arange(n) % 101 == 0).astype(int)
     centres = np.stack([np.zeros(d), in_ball(1.5 * directions(rng, 1, d))[0]])
@@ -62,7 +62,7 @@ def imbalanced(n, d):
 
 
 def nested(n, classes, d):
-    """Overlapping concentric shells, away from the centre of the ball."""
+    """Generate overlapping concentric shells away from the centre of the ball."""
     rng = np.random.default_rng([3, n, classes, d])
     y = rng.integers(classes, size=n)
     radius = 0.8 * (y + 0.5) + 0.25 * rng.standard_normal(n)
@@ -92,7 +92,7 @@ def tree_points(parents, labels, d, rows=None):
 
 
 def some(X, y, rows):
-    """At most ``rows`` random rows, always the same ones."""
+    """Return at most ``rows`` random rows, which are the same in every call."""
     chosen = np.random.default_rng(6).permutation(len(X))[:rows]
     return X[chosen], y[chosen]
 
@@ -218,14 +218,14 @@ def poincare_embedding(pairs, n, d, rng):
 
 @lru_cache(maxsize=4)
 def life_points(d):
-    """Data of the Web of Life, and the embedding of its phylogeny."""
+    """Return the data of the Web of Life, and the embedding of its phylogeny."""
     life = fetch_web_of_life()
     tree = TreeEmbedding(d).fit(life.newick)
     return life, tree
 
 
 def web_of_life(rank, d, rows):
-    """Genomes and their ancestors, labelled with their phyla, classes or orders."""
+    """Return genomes and their ancestors, labelled with their phyla, classes or orders."""
     life, tree = life_points(d)
     own = dict(zip(life.names, life.ranks[:, life.rank_names.index(rank)], strict=True))
     y = np.array([own.get(str(label), "") for label in tree.labels_])
@@ -233,7 +233,7 @@ def web_of_life(rank, d, rows):
 
 
 def mapped(load, d):
-    """Poincaré map of the rows of a table, and their classes."""
+    """Return a Poincaré map of the rows of a table, and their classes."""
     X, y = load(return_X_y=True)
     if load is load_diabetes:
         y = np.searchsorted(np.quantile(y, [0.2, 0.4, 0.6, 0.8]), y)
@@ -271,7 +271,7 @@ MAKERS = {
 
 
 def points(name):
-    """Points and classes of a set, without classes of fewer than FEWEST rows."""
+    """Return the points and classes of a data set, without classes that have fewer than FEWEST rows."""
     X, y = MAKERS[name]()
     y = np.unique(y, return_inverse=True)[1]
     kept = np.bincount(y)[y] >= FEWEST

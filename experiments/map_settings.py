@@ -82,7 +82,7 @@ def made_tree(n, depth, seed, d=50):
 
 @lru_cache
 def sample(name, n, seed):
-    """Features and classes of n cells, or None if the set has fewer."""
+    """Return the features and classes of n cells, or None if the data set has fewer cells."""
     if name == "tree":
         return made_tree(n, 3, seed)
     X, y = features(name, 1)
@@ -99,7 +99,7 @@ def fitted_map(X, **settings):
 
 
 def trust(X, points):
-    """Trustworthiness with ten neighbours, by hyperbolic distance in the map."""
+    """Compute the trustworthiness with ten neighbours, by hyperbolic distance in the map."""
     n, k = len(X), 10
     D = euclidean_distances(X)
     np.fill_diagonal(D, np.inf)
@@ -112,7 +112,7 @@ def trust(X, points):
 
 
 def scores(points, y, models):
-    """Accuracies in five folds, in per cent; classes with fewer than five cells are left out."""
+    """Measure accuracies in five folds, in per cent; classes with fewer than five cells are left out."""
     names, counts = np.unique(y, return_counts=True)
     kept = np.isin(y, names[counts >= 5])
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
@@ -120,7 +120,7 @@ def scores(points, y, models):
 
 
 def neighbours(config, cell):
-    """Accuracies, trustworthiness and parts of the graph for one number of neighbours."""
+    """Measure accuracies, trustworthiness and parts of the graph for one number of neighbours."""
     rows = []
     for seed in range(config.samples):
         X, y = sample(cell["set"], cell["cells"], seed)
@@ -134,7 +134,7 @@ def neighbours(config, cell):
 
 
 def settings(config, cell):
-    """Accuracies, trustworthiness and radius for one choice of settings."""
+    """Measure accuracies, trustworthiness and radius for one choice of settings."""
     rows = []
     for seed in range(config.samples):
         X, y = made_tree(1000, cell["depth"], seed)
@@ -151,7 +151,7 @@ def settings(config, cell):
 
 
 def run(config, folder):
-    """Measure, and write both tables."""
+    """Run all measurements and write both tables."""
     cells = [
         {"set": name, "cells": n, "n_neighbors": k}
         for name in config.sets

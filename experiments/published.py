@@ -1,4 +1,4 @@
-"""The published embeddings and their splits, shared by all experiments."""
+"""Published embeddings and their splits, which all experiments share."""
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
@@ -9,26 +9,26 @@ PUBLISHED = {"olsson": fetch_olsson, "cifar10": fetch_cifar10, "fashion-mnist": 
 
 
 def official(data):
-    """Training rows and labels, test rows and labels of the published split."""
+    """Return the training rows and labels, and the test rows and labels, of the published split."""
     return data.X_train, data.y_train, data.X_test, data.y_test
 
 
 def all_rows(data):
-    """Rows and labels of the training and test parts together."""
+    """Return the rows and labels of the training and test parts together."""
     return np.concatenate([data.X_train, data.X_test]), np.concatenate([data.y_train, data.y_test])
 
 
 def resampled(data, seed):
-    """A random stratified split of the official sizes."""
+    """Return a random stratified split with the sizes of the official split."""
     X, y = all_rows(data)
     return cut(X, y, *train_test_split(np.arange(len(y)), test_size=len(data.y_test), stratify=y, random_state=seed))
 
 
 def folds(X, y, count, seed):
-    """Splits of a stratified cross-validation."""
+    """Return the splits of a stratified cross-validation."""
     return [cut(X, y, *fold) for fold in StratifiedKFold(count, shuffle=True, random_state=seed).split(X, y)]
 
 
 def cut(X, y, train, test):
-    """Training rows and labels, test rows and labels."""
+    """Return the training rows and labels, and the test rows and labels."""
     return X[train], y[train], X[test], y[test]

@@ -1,4 +1,4 @@
-"""Provenance of every result: configuration, date, versions, commit, machine."""
+"""Record of how a result was produced: configuration, date, versions, commit and machine."""
 
 import json
 import os
@@ -16,7 +16,7 @@ import hyplearn
 
 
 def about(config):
-    """Configuration, versions and machine: a run is resumed only if all of these are the same."""
+    """Return the configuration, versions and machine; a run is resumed only if all of these are the same."""
     return {
         "config": asdict(config),
         "hyplearn": hyplearn.__version__,
@@ -29,7 +29,7 @@ def about(config):
 
 
 def commit():
-    """Commit that is checked out; results may differ between commits with the same version number."""
+    """Return the current commit, because results may differ between commits with the same version number."""
     command = ["git", "rev-parse", "--short", "HEAD"]
     try:
         return subprocess.check_output(command, cwd=Path(__file__).parent, stderr=subprocess.DEVNULL, text=True).strip()

@@ -145,13 +145,13 @@ def protocols(name, config):
 
 @lru_cache(maxsize=1)
 def rows_of(name):
-    """A published data set, or the mammals, and all its rows and labels."""
+    """Return a published data set (None for the mammals), and all its rows and labels."""
     data = PUBLISHED[name]() if name in PUBLISHED else None
     return data, load_mammals(return_X_y=True) if data is None else all_rows(data)
 
 
 def split(cell, config):
-    """Training rows and labels, test rows and labels of a cell."""
+    """Return the training rows and labels, and the test rows and labels, of a cell."""
     name, i = cell["set"], cell["split"]
     if cell["protocol"].endswith("draws"):
         draw = normals if name in NORMALS else trees if name in TREES else sides
@@ -165,7 +165,7 @@ def split(cell, config):
 
 
 def all_cells(config):
-    """One cell for every set, protocol, split and method."""
+    """Return one cell for every set, protocol, split and method."""
     return [
         {"set": name, "protocol": protocol, "split": i, "method": method}
         for name in config.sets
@@ -176,7 +176,7 @@ def all_cells(config):
 
 
 def measure(config, cell):
-    """Test accuracy of a cell, empty if the method does not apply."""
+    """Measure the test accuracy of a cell, which is empty if the method does not apply."""
     points = PUBLISHED[cell["set"]]().reference_points if cell["set"] in PUBLISHED else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # solvers may stop before they reach their tolerance
@@ -185,7 +185,7 @@ def measure(config, cell):
 
 
 def accuracy(method, split, authors_points, config):
-    """Test accuracy of one method on one split; NaN if the method does not apply."""
+    """Return the test accuracy of one method on one split, or NaN if the method does not apply."""
     X_train, y_train, X_test, y_test = split
     if method in ("none", "hyperbolic softmax"):
         model = PoincareSVC() if method == "none" else PoincareLogisticRegression()
@@ -221,7 +221,7 @@ def table(rows):
 
 
 def entry(values, best):
-    """Mean ± standard deviation, or a dash if there are no values."""
+    """Format the mean ± standard deviation, or a dash if there are no values."""
     if not values:
         return "–"
     mean = np.mean(values)

@@ -120,7 +120,7 @@ def _fitted(model, data, chunks, client):
 
 
 def all_cells(config):
-    """One cell for every measurement of every model."""
+    """Return one cell for every measurement of every model."""
     cells = []
     for model in MODELS:
         cells += [_cell(model, ROWS, 1, n, 8) for n in config.rows]
@@ -134,7 +134,7 @@ def _cell(model, what, workers, rows, chunks):
 
 
 def _cost(cell):
-    """Relative cost of a cell: starting a cluster counts as a million rows."""
+    """Return the relative cost of a cell, where starting a cluster counts as a million rows."""
     return 1e6 + cell["rows"]
 
 
@@ -170,13 +170,13 @@ class Law:
         )
 
     def parts(self, rows, workers):
-        """Seconds of a fit that are spent on rows, on messages, and by the client."""
+        """Return the seconds of a fit that are spent on rows, on messages, and by the client."""
         on_rows = self.passes * self.per_row * rows / workers
         return on_rows, self.passes * self.per_worker * workers, self.client * np.sqrt(rows / self.client_rows)
 
 
 def text(rows, config):
-    """Tables of the measurements, the check, and the estimates for larger clusters."""
+    """Format tables of the measurements, the check, and the estimates for larger clusters."""
     lines = [
         f"Fits on a Dask cluster, {config.name} configuration, {config.d} dimensions, float32, two classes that "
         "overlap. One thread per worker; a pass is one task per worker. Bytes are those of the largest message.",

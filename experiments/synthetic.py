@@ -75,7 +75,7 @@ class Config:
     n_jobs: int = 2
 
     def runs_at(self, d):
-        """Number of runs in dimension d."""
+        """Return the number of runs in dimension d."""
         return min(self.runs, dict(self.fewer).get(d, self.runs))
 
 
@@ -89,7 +89,7 @@ FULL = Config(
 
 
 def settings(config):
-    """All (d, N, ε) in which at most one value differs from its base value."""
+    """Return all (d, N, ε) in which at most one value differs from its base value."""
     d, n, margin = config.base
     varied = [(value, n, margin) for value in config.d] + [(d, value, margin) for value in config.N]
     return list(dict.fromkeys(varied + [(d, n, value) for value in config.margin]))
@@ -108,7 +108,7 @@ def all_cells(config):
 
 @lru_cache(maxsize=1)
 def draw(config, d, n, margin, fifths, run):
-    """N training points, held-out points, and the true p."""
+    """Draw N training points and the held-out points, and return them with the true p."""
     rng = np.random.default_rng([config.seed, d, n, round(1e6 * margin), fifths, run])
     norm = fifths * config.radius / 5
     X, y, p, _ = make_ball_classification(
@@ -121,7 +121,7 @@ def draw(config, d, n, margin, fifths, run):
 
 
 def classifier(method, p):
-    """New classifier for the given method."""
+    """Create a classifier for the given method."""
     return {
         "Poincaré SVM, true p": PoincareSVC(p, C=1000, loss="hinge", calibration=None, n_jobs=1),
         "Poincaré SVM": PoincareSVC(calibration=None, n_jobs=1),
@@ -140,7 +140,7 @@ def warm():
 
 
 def fit_times(model, X, y):
-    """CPU seconds and wall-clock seconds of a fit."""
+    """Measure the CPU seconds and the wall-clock seconds of a fit."""
     clock, start = perf_counter(), process_time()
     model.fit(X, y)
     return process_time() - start, perf_counter() - clock
@@ -194,7 +194,7 @@ def run(config, folder):
 
 
 def fraction(fifths):
-    """Norm of p in the notation of the paper."""
+    """Format the norm of p in the notation of the paper."""
     return "R/5" if fifths == 1 else f"{fifths}R/5"
 
 

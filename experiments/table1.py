@@ -43,7 +43,7 @@ PAPER_BOUND = {
 
 @dataclass(frozen=True)
 class Config:
-    """The paper's setting; the default (quick) has fewer runs."""
+    """Parameters of the paper's experiment; the default (quick) has fewer runs."""
 
     name: str = "quick"
     n_samples: int = 10_000
@@ -59,7 +59,7 @@ FULL = Config(name="full", runs=20)
 
 
 def all_cells(config):
-    """One cell for every run of every setting."""
+    """Return one cell for every run of every setting."""
     return [
         {"fifths_of_R": fifths, "margin": margin, "run": run}
         for fifths, margin, run in itertools.product(config.fifths, config.margins, range(config.runs))
@@ -125,7 +125,7 @@ def run(config, folder):
 
 
 def text(rows):
-    """Markdown table of mean (max) numbers of updates, each beside the paper's."""
+    """Format a Markdown table of mean (max) numbers of updates, next to the numbers in the paper."""
     lines = [
         "| ‖p‖ | ε | second order | paper | perceptron | paper | bound (theorem) | paper | bound (data) |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",

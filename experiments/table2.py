@@ -109,7 +109,7 @@ FULL = Config(name="full", official=5, resampled=5, stand_in=(8000, 512, 20, 0.1
 
 @cache
 def data_of(name, config):
-    """Name of a set in the table, and its data with reference points."""
+    """Return the name of a data set in the table, and its data with reference points."""
     if name.lower() in PUBLISHED:
         return name, PUBLISHED[name.lower()]()
     try:
@@ -122,7 +122,7 @@ def data_of(name, config):
 
 
 def stand_in_name(config):
-    """Name of the stand-in, so that it is not mistaken for the images."""
+    """Return the name of the synthetic substitute, so that it is not mistaken for the images."""
     n, d, n_classes, _ = config.stand_in
     return f"synthetic stand-in for {IMAGENET} ({n:,} points, {d}-d, {n_classes} classes)"
 
@@ -147,7 +147,7 @@ def between(data, label):
 
 
 def split(data, protocol, trial):
-    """Training and test rows of a trial."""
+    """Return the training and test rows of a trial."""
     return official(data) if protocol == "official" else resampled(data, trial)
 
 
@@ -164,12 +164,12 @@ class StraightSVC(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Class with the highest sigmoid, for each row."""
+        """Predict the class with the highest sigmoid for each row."""
         return self.model_.predict(X)
 
 
 def classifier(method, p, C, trial):
-    """New classifier for the given method; p contains one reference point per class."""
+    """Create a classifier for the given method; p contains one reference point per class."""
     return {
         AUTHORS: AuthorsSVC(p, C=C, random_state=trial),
         OPTIMUM: PaperSVC(p, C=C / conformal_factor(p) ** 2, loss="squared_hinge"),
@@ -184,7 +184,7 @@ def classifier(method, p, C, trial):
 
 
 def measure(config, cell):
-    """Accuracy and macro-F1 on the test rows in per cent, seconds of the fit."""
+    """Measure accuracy and macro-F1 on the test rows in per cent, and the seconds of the fit."""
     shown, data = data_of(cell["set"], config)
     X_train, y_train, X_test, y_test = split(data, cell["protocol"], cell["trial"])
     model = classifier(cell["method"], data.reference_points, config.C, cell["trial"])
@@ -247,7 +247,7 @@ def shown(seconds):
 
 
 def text(rows, config):
-    """The table, with the paper's numbers beside ours, and explanations of the differences."""
+    """Format the table, with the paper's numbers next to ours, and explanations of the differences."""
     lines = [
         f"Table II, {config.name} configuration: test accuracy and macro-F1 in per cent, processor seconds of the fit; "
         f"mean ± standard deviation. Trials: {config.official} in the official split, {config.resampled} in resampled "

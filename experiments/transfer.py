@@ -114,7 +114,7 @@ def seconds(config, cell):
 
 
 def run(config, folder):
-    """Measure, and write the two tables."""
+    """Run all measurements and write the two tables."""
     cells = [{"set": name, "query is": way} for name in config.sets for way in ("placed", "together", "apart")]
     tables = [fill(folder, "transfer_accuracy", config, cells, partial(accuracy, config))]
     tables.append(

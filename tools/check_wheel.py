@@ -13,7 +13,7 @@ LARGEST = 2_000_000
 
 
 def contents(path: str) -> set[str]:
-    """Names of the files in a wheel."""
+    """Return the names of the files in a wheel."""
     with ZipFile(path) as wheel:
         return {name for name in wheel.namelist() if not name.endswith("/")}
 

@@ -18,7 +18,7 @@ SHOWN = {"n_neighbors": (5, 15, 50), "sigma": (0.3, 0.5, None), "gamma": (2.0, "
 
 
 def lineage():
-    """Features and types of the cells."""
+    """Return the features and types of the cells."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import scanpy

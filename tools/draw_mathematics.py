@@ -22,7 +22,7 @@ INK, FIRST, SECOND = "#222222", *palette.LIGHT[:2]
 
 
 def circle(centre, radius):
-    """Points of the hyperbolic circle with the given centre and radius."""
+    """Return points on the hyperbolic circle with the given centre and radius."""
     angle = np.linspace(0, 2 * np.pi, 400)
     ring = np.tanh(radius / 2) * np.column_stack([np.cos(angle), np.sin(angle)])
     return translate(ring, np.asarray(centre))
