@@ -46,7 +46,7 @@ SUBTREES = ("worker", "group", "tree", "occupation", "animal", "artifact", "loca
 # Classes with fewer rows than this are left out.
 FEWEST = 10
 # Sets with more rows than this have ``large_repeats`` repeats, because their scores vary less between splits.
-LARGE = 5000
+LARGE = 8000
 # Maximum number of rows of sets with so many classes (110) that fits to all rows take minutes.
 LIMITS = {"Web of Life, classes, 2-D": 6000, "Web of Life, classes, 10-D": 6000}
 # Maximum number of training rows in the grid search of the SVC.
@@ -264,7 +264,7 @@ def measure(config, cell):
 def run(config, folder):
     """Measure the missing cells, then write the table."""
     repeats = {
-        name: config.large_repeats if len(points(name, config.rows)[0]) > LARGE else config.repeats
+        name: config.large_repeats if name in LIMITS or len(points(name, config.rows)[0]) > LARGE else config.repeats
         for name in config.sets
     }
     # Baselines come first, because they do not change with this library. Each repeat covers all sets before the next.
@@ -290,7 +290,8 @@ def text(rows, config):
     lines = [
         f"Classes whose boundaries curve, {config.name} configuration: repeated 2-fold cross-validation on {size} of "
         f"each set. The SVC is tuned on at most {TUNING_ROWS:,} training rows and fitted to all. The best of a row is "
-        "in bold; rank 1 is the best."
+        "in bold; rank 1 is the best. The last table has the commits at which a row was measured; curved.csv has the "
+        "commit of each cell."
     ]
     for title, metric, sign, form, own in (
         ("accuracy", "quality", -1, "{:.1f}", others),
@@ -305,14 +306,17 @@ def text(rows, config):
 
 def table(rows, names, title, metric, sign, form):
     """Return the lines of one table."""
-    lines = [f"| {title} | rows | repeats | {' | '.join(METHODS)} |", "| --- " * (len(METHODS) + 3) + "|"]
+    last = ["commits"] if metric == "seconds" else []
+    head = [title, "rows", "repeats", *METHODS, *last]
+    lines = [f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
     ranks = []
     for name in names:
         own = np.array([mean_of(rows, name, method, metric) for method in METHODS])
         ranks.append([1 + np.sum(sign * own < sign * value) for value in own])
         shown = [f"**{form.format(v)}**" if r == 1 else form.format(v) for v, r in zip(own, ranks[-1], strict=True)]
         sizes = [row["n"] for row in rows if (row["set"], row["method"]) == (name, METHODS[0])]
-        lines.append(f"| {name} | {sizes[0]:,} | {len(sizes)} | {' | '.join(shown)} |")
+        commits = [", ".join(sorted({row["commit"] for row in rows if row["set"] == name}))] if last else []
+        lines.append(f"| {' | '.join([name, f'{sizes[0]:,}', str(len(sizes)), *shown, *commits])} |")
     if metric != "seconds":
         lines.append(f"| mean rank | | | {' | '.join(f'{rank:.1f}' for rank in np.mean(ranks, axis=0))} |")
     return lines

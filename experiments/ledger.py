@@ -72,9 +72,12 @@ def key(row, cell):
 
 
 def read(path):
-    """Read the rows of a finished table; numbers are converted from strings."""
+    """Read the rows of a finished table; numbers are converted from strings, but not commits, which may be digits."""
     with path.open(newline="") as file:
-        return [{column: number(text) for column, text in row.items()} for row in csv.DictReader(file)]
+        return [
+            {column: text if column == "commit" else number(text) for column, text in row.items()}
+            for row in csv.DictReader(file)
+        ]
 
 
 def chosen(rows, value, **wanted):

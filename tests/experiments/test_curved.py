@@ -13,6 +13,7 @@ def test_the_best_of_a_row_is_bold_and_ranks_are_means_over_sets(tmp_path, monke
     assert f"**{better['quality']:.1f}**" in table
     assert "| mean rank | | | 2.0 | 1.0 |" in table
     assert better["method"] == "PoincareLogisticRegression"  # rings are spheres
+    assert f"| {better['commit']} |" in table
 
 
 @pytest.mark.parametrize("name", ["nested", "36 overlapping"])

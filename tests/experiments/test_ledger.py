@@ -180,3 +180,9 @@ def test_without_a_checkout_a_record_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     fill(tmp_path, [])
     assert json.loads((tmp_path / "squares.json").read_text())["commit"] == "unknown"
+
+
+@pytest.mark.parametrize("commit", ["0012345", "626e901"])
+def test_a_commit_that_looks_like_a_number_is_read_as_a_string(tmp_path, commit):
+    ledger.write_rows(tmp_path / "rows.csv", [{"n": 3, "commit": commit}])
+    assert ledger.read(tmp_path / "rows.csv") == [{"n": 3, "commit": commit}]
