@@ -266,7 +266,7 @@ def measure(config, cell):
 
 
 def repeats_of(name, config):
-    """Number of repeats of 2-fold cross-validation on a set."""
+    """Return the number of repeats of 2-fold cross-validation on a set."""
     if name.startswith("Web of Life"):
         return config.life_repeats
     return config.large_repeats if len(points(name, config.rows)[0]) > LARGE else config.repeats
