@@ -411,10 +411,10 @@ def test_streams_continue_from_chunk_to_chunk_and_from_a_fit(separable):
     [
         (
             {"C": 0.0},
-            r'C must be a positive number, a list with one per binary problem, or "auto"; got 0.0.\nPass numpy.inf',
+            r'C must be a positive number, one number per binary problem, or "auto"; got 0.0.\nPass numpy.inf',
         ),
-        ({"C": "big"}, "C must be a positive number, a list with one per binary problem, or \"auto\"; got 'big'"),
-        ({"C": np.nan}, 'C must be a positive number, a list with one per binary problem, or "auto"; got nan'),
+        ({"C": "big"}, "C must be a positive number, one number per binary problem, or \"auto\"; got 'big'"),
+        ({"C": np.nan}, 'C must be a positive number, one number per binary problem, or "auto"; got nan'),
         ({"loss": "log"}, "loss must be one of 'hinge', 'squared_hinge'; got 'log'"),
         ({"margin": "wide"}, "margin must be one of 'bound', 'exact'; got 'wide'"),
         ({"tol": 0.0}, "tol must be a number between 0 and 1"),

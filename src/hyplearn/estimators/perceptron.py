@@ -33,7 +33,7 @@ from hyplearn.types import Array
 
 @dataclass(eq=False, repr=False)
 class PerceptronClassifier(StreamClassifier):
-    """Base class of the perceptrons: trains in passes or on a stream, and chooses the weights to keep."""
+    """Base class of the perceptrons, which are trained in passes over the data or on a stream."""
 
     converged_: Array = field(init=False)
     _perceptrons: list[Perceptron] = field(init=False)

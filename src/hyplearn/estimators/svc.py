@@ -460,7 +460,7 @@ class PoincareSVC(StreamClassifier):
         C = np.asarray(1.0 if _is_auto(self.C) else self.C)
         if C.dtype.kind not in "iuf" or C.ndim > 1 or not C.size or not np.all(C > 0):
             raise ValueError(
-                f'C must be a positive number, a list with one per binary problem, or "auto"; got {self.C!r}.\n'
+                f'C must be a positive number, one number per binary problem, or "auto"; got {self.C!r}.\n'
                 "Pass numpy.inf for the hard margin."
             )
         if self.reference is None and self.margin == "exact" and (_is_auto(self.C) or np.any(np.isfinite(C))):

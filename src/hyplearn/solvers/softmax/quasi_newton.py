@@ -166,7 +166,7 @@ def _scaled(inverse: Operator, last: tuple[Array, Array]) -> Operator:
 def _line_search(evaluate: Callable[[Array], E], point: E, step: Array) -> tuple[E | None, int]:
     """Return the point after the step or a part of it (None if P does not decrease), and the number of passes."""
     slope, length = float(np.sum(point.gradient * step)), 1.0
-    if slope >= 0:  # not a direction of descent, because of rounding
+    if slope >= 0:  # rounding errors can turn the step uphill
         return None, 0
     for tried in range(1, MOST_LENGTHS + 1):
         following = evaluate(point.W + length * step)

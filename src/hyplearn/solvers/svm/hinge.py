@@ -239,7 +239,7 @@ def _rows_to_gather(state: State, n: int) -> tuple[Band, int] | None:
             return None
         if expected > 0:
             return band, max(_most(state.size, state.limit), expected)
-        state.size = min(GROWTH * state.size, n)  # one row may have more copies than the limit
+        state.size = min(GROWTH * state.size, n)  # duplicates of one row may exceed the limit
 
 
 def _solve(seen: MarginScan, tol: float, exact: bool, threads: int) -> BoxSolution:

@@ -23,7 +23,7 @@ from hyplearn.solvers.svm.interior_point import solve_box
 from hyplearn.solvers.svm.proof import strict_gap
 from hyplearn.types import Array
 
-# Rows are shortened to ‖u‖ ‖w‖ ≤ REACH, which leaves half of the digits for margins and half for shortened rows.
+# Rows are shortened until ‖u‖ ‖w‖ is at most REACH. With this value, about half of the digits of a margin are correct.
 REACH = 1e8
 # Caps on costs, in units of ‖w‖ / ‖u‖, which are tried in turn. High caps magnify rounding errors; low caps may soften
 # the margin.
