@@ -57,7 +57,7 @@ class Extremes(NamedTuple):
 
     least: float  # smallest ⟨y z, normal⟩
     longest: float  # largest c ‖z‖²
-    gap: float  # smallest gap
+    gap: float  # smallest gap 1 - c‖x‖² of a row
     copies: bool  # whether all weights are integers and can be treated as numbers of copies
 
     @classmethod

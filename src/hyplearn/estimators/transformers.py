@@ -18,7 +18,7 @@ from hyplearn.types import Array
 
 
 class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base class of the transformers, which by default preserve the number of columns, and always the dtype float32."""
+    """Base class of the transformers; unless overridden, the output has as many columns as the input."""
 
     n_features_in_: int
 

@@ -118,9 +118,10 @@ def _add_second_derivatives(k, m, pi, costs, columns, weights, scaled, hessian):
 
 @njit(inline="always", error_model="numpy")
 def _mirror(hessian, K, D):  # type: ignore[no-untyped-def]
-    """Complete the Hessian from the lower triangles of its lower blocks, without those of the last class.
+    """Fill in the rest of the Hessian from the lower triangles of the blocks of all classes but the last.
 
-    The blocks are symmetric. They sum to zero over the classes, which gives the blocks of the last class.
+    The blocks are symmetric. The blocks of the last class follow from the others, because all blocks sum to zero over
+    the classes.
     """
     last = (K - 1) * D
     for k in range(K - 1):

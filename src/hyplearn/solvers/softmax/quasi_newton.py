@@ -61,7 +61,7 @@ class QuasiNewton(ABC):
 
     round_steps = ROUND
     rescales = True  # whether the guess is scaled to match the last step, as usual in L-BFGS
-    keeps_steps = True  # whether the stored steps are still of use with a new guess of the inverse Hessian
+    keeps_steps = True  # whether stored steps are kept when the guess of the inverse Hessian is renewed
 
     def __init__(self) -> None:
         self.steps: Steps = []
@@ -111,7 +111,7 @@ class SampleHessian(QuasiNewton):
         self.size = max(1, min(sample_numbers // d, ROWS_PER_ENTRY * entries))
         kinds = {"whole": entries <= matrix_entries, "blocks": d <= block_columns, "mean": d <= mean_columns}
         self.kind = next((kind for kind, applies in kinds.items() if applies), "diagonal")
-        self.keeps_steps = self.kind != "whole"  # a new matrix is better than the old one with its corrections
+        self.keeps_steps = self.kind != "whole"  # steps stored for an old Hessian do not improve a new one
 
     @cached_property
     def sample(self) -> tuple[Array, Array, Array]:
