@@ -22,26 +22,26 @@ X = np.array(
     [[-0.62, 0.3], [-0.3, 0.66], [-0.55, 0.6], [-0.78, -0.1], [0.28, 0.06], [0.05, -0.62], [0.6, 0.1], [0.45, -0.55]]
 )
 y = np.array([0, 0, 0, 0, 1, 1, 1, 1])
-# Number of points of a circle.
+# Number of points with which a circle is drawn.
 POINTS = 91
 
 
 def circle(centre: Any, radius: float) -> Any:
-    """Points of the hyperbolic circle with the given centre and radius."""
+    """Return points on the hyperbolic circle with the given centre and radius."""
     angles = np.linspace(0, 2 * np.pi, POINTS)
     around = np.tanh(radius / 2) * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     return translate(around, centre)
 
 
 def hull(points: Any) -> Any:
-    """Boundary of the convex hull of points, one geodesic side after the other."""
+    """Return the boundary of the convex hull of points, one geodesic side after the other."""
     corners = points[quickhull(points)]
     pairs = zip(corners, np.roll(corners, -1, axis=0), strict=True)
     return np.concatenate([geodesic(a, b, np.linspace(0, 1, 2 + int(30 * np.linalg.norm(b - a)))) for a, b in pairs])
 
 
 def equidistant(w: Any, p: Any, margin: float) -> Any:
-    """Points of the curve at a signed distance from the hyperplane H(w, p)."""
+    """Return points on the curve at a signed distance from the hyperplane H(w, p)."""
     line = hyperplane_points(w, p, n_points=91)[1:-1]
     steps = np.gradient(line, axis=0)
     normals = np.stack([-steps[:, 1], steps[:, 0]], axis=1)

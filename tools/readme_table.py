@@ -33,7 +33,7 @@ TABLE = re.compile(r"(?<=<!-- accuracy -->\n).*?(?=<!-- end of accuracy -->)", r
 
 
 def means():
-    """Mean accuracy and log-loss over splits, by classifier and data set."""
+    """Return the mean accuracy and log-loss over splits, by classifier and data set."""
     with RESULTS.open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["protocol"] == PROTOCOL]
     return {
@@ -47,12 +47,12 @@ def means():
 
 
 def mean(values):
-    """Arithmetic mean."""
+    """Return the arithmetic mean."""
     return sum(values) / len(values)
 
 
 def table():
-    """The table as Markdown, the best accuracy and log-loss of each data set in bold."""
+    """Return the table as Markdown, with the best accuracy and log-loss of each data set in bold."""
     found = means()
     lines = [f"| accuracy, log-loss | {' | '.join(SETS.values())} |", "| --- " * (len(SETS) + 1) + "|"]
     for name, shown in CLASSIFIERS.items():
@@ -66,7 +66,7 @@ def table():
 
 
 def bold(value, best, form, unit=""):
-    """The number with its unit, in bold if it is the best one as printed."""
+    """Format a number with its unit, in bold if it is the best one as printed."""
     text = f"{value:{form}}{unit}"
     return f"**{text}**" if f"{value:{form}}" == f"{best:{form}}" else text
 
