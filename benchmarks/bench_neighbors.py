@@ -2,8 +2,12 @@
 
 Each row fits as many points as it then predicts. In few dimensions the baseline is scikit-learn's ball tree, in many
 its blocks of matrix products. Times are CPU times. Peak memory is counted beyond that of the points.
+
+    python benchmarks/bench_neighbors.py        # all
+    python benchmarks/bench_neighbors.py 100    # rows of 100 dimensions only
 """
 
+import sys
 import tracemalloc
 from time import process_time
 
@@ -39,6 +43,8 @@ def main(record):
         (100_000, 5, 2.0),
         (20_000, 100, 2.0),
     ):
+        if sys.argv[1:] and str(d) not in sys.argv[1:]:
+            continue
         X, Q, y = points(rng, n, d, radius), points(rng, n, d, radius), rng.integers(5, size=n)
         theirs = KNeighborsClassifier(15, algorithm="ball_tree" if d < 20 else "brute")
         models = PoincareKNeighborsClassifier(15), theirs
