@@ -47,16 +47,21 @@ def solved(source, tol=1e-10, **options):
 @kinds
 @pytest.mark.parametrize("K", [2, 4])
 def test_the_initial_guess_inverts_the_hessian_its_blocks_their_mean_or_its_diagonal(kind, K):
-    """Blocks and diagonal have the factor K / (K - 1), as gradients sum to zero over the classes."""
+    """Blocks and diagonal have the factor K / (K - 1), as gradients sum to zero over the classes.
+
+    The diagonal comes with the entry of the first and the last column.
+    """
     rows, codes, C = problem(0, n=80, K=K)
     W, x = np.random.default_rng(1).standard_normal((2, K, 5))
     hessian = naive.softmax_hessian(rows, C, W)
     blocks = np.eye(5) + K / (K - 1) * (np.einsum("kakb->kab", hessian.reshape(K, 5, K, 5)) - np.eye(5))
+    kept = np.eye(5)
+    kept[0, -1] = kept[-1, 0] = 1.0
     due = {
         "whole": np.linalg.solve(hessian, x.ravel()).reshape(K, 5),
         "blocks": np.linalg.solve(blocks, x[:, :, None])[:, :, 0],
         "mean": np.linalg.solve(blocks.mean(axis=0), x.T).T,
-        "diagonal": x / np.einsum("kaa->ka", blocks),
+        "diagonal": np.linalg.solve(blocks * kept, x[:, :, None])[:, :, 0],
     }
     found = SampleHessian(source_of(rows, codes, C), 0, **KINDS[kind]).inverse(W)(x)
     assert np.allclose(found, due[kind], rtol=1e-9)
@@ -138,3 +143,14 @@ def test_a_decrease_lost_in_rounding_is_judged_by_the_slope():
     source = source_of(rows, codes, C)
     point, _ = solved(source, tol=1e-22)
     assert point.gap <= 1e-22
+
+
+def test_parallel_columns_do_not_make_the_guess_singular():
+    rows, codes = np.ones((100, 3)), np.arange(100) % 2
+    x = np.outer([1.0, -1.0], [1.0, 0.0, -1.0])
+    for C in (1.0, 1e10, 1e18):
+        found = SampleHessian(source_of(rows, codes, np.full(100, C)), 0, **KINDS["diagonal"]).inverse(
+            np.zeros((2, 3))
+        )(x)
+        assert np.all(np.isfinite(found))
+        assert np.sum(found * x) > 0

@@ -88,11 +88,10 @@ def test_gradient_and_second_derivatives_match_finite_differences(seed):
 
 
 @pytest.mark.parametrize("columns", [3, 2], ids=["blocks", "mean"])
-def test_the_hessian_is_the_diagonal_blocks_or_for_many_columns_their_mean(columns, monkeypatch):
-    monkeypatch.setattr(softmax, "BLOCK_COLUMNS", columns)
+def test_the_hessian_is_the_diagonal_blocks_or_for_many_columns_their_mean(columns):
     rows, codes, C = problem(0)
     W = weights(0)
-    point = softmax._point(ClassRows.of(rows, codes, C, 4), W, full=False)
+    point = softmax._point(ClassRows.of(rows, codes, C, 4), W, full=False, block_columns=columns)
     hessian = naive.softmax_hessian(rows, C, W).reshape(4, 3, 4, 3)
     due = np.array([hessian[k, :, k] for k in range(4)]) - np.eye(3)
     due = due if columns == 3 else due.mean(axis=0)
@@ -318,13 +317,12 @@ def test_evidence_of_two_classes_from_blocks_is_exact(C):
 
 @pytest.mark.parametrize("columns", [128, 2], ids=["blocks", "their mean"])
 @pytest.mark.parametrize("K", [3, 6])
-def test_evidence_from_blocks_is_close_and_prefers_the_same_cost(K, columns, monkeypatch):
-    monkeypatch.setattr(softmax, "BLOCK_COLUMNS", columns)
+def test_evidence_from_blocks_is_close_and_prefers_the_same_cost(K, columns):
     rows, codes, weights = evidence_problem(K)
-    costs = 10.0 ** np.arange(-2, 4)
+    costs, options = 10.0 ** np.arange(-2, 4), {"tol": 1e-10, "block_columns": columns}
     found = np.array(
         [
-            [solve(rows, codes, C * weights, K, tol=1e-10, full_hessian=most).evidence(C) for most in (300, 0)]
+            [solve(rows, codes, C * weights, K, full_hessian=most, **options).evidence(C) for most in (300, 0)]
             for C in costs
         ]
     )

@@ -21,16 +21,13 @@ from hyplearn.rows import ClassRows, RowSource
 from hyplearn.rows.memory import SAMPLE_NUMBERS
 from hyplearn.solvers.softmax.kernels import point_block
 from hyplearn.solvers.softmax.probabilities import chunks, loss_and_sums, probabilities
-from hyplearn.solvers.softmax.quasi_newton import E, SampleHessian
+from hyplearn.solvers.softmax.quasi_newton import BLOCK_COLUMNS, E, SampleHessian
 from hyplearn.solvers.solution import Progress, Report, Status
 from hyplearn.types import Array
 
 # If W has at most this many entries, the Hessian is computed and factorised in every step; otherwise a quasi-Newton
 # method is used.
 FULL_HESSIAN = 300
-# A solution without the full Hessian has one diagonal block per class for at most this many columns, and only the mean
-# of these blocks for more columns.
-BLOCK_COLUMNS = 128
 # The starting point is the solution of a sample of at most one row in SAMPLE_RATIO, if the sample has at least
 # FIRST_ROWS rows and at least FIRST_ROWS_PER_ENTRY rows per entry of W.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_ENTRY = 16, 1000, 8
@@ -118,12 +115,14 @@ def solve_softmax(
     seed: int = 0,
     report: Report | None = None,
     full_hessian: int = FULL_HESSIAN,
+    block_columns: int = BLOCK_COLUMNS,
 ) -> SoftmaxSolution:
     """Minimise the penalised log-loss until the relative duality gap is at most ``tol``.
 
     ``start`` contains starting weights, and ``seed`` is the seed of the samples. At most ``max_iter`` Newton steps are
     made, and ``report`` is called after each. If W has more than ``full_hessian`` entries, an iteration is a round of
-    quasi-Newton steps instead, with one pass per step.
+    quasi-Newton steps instead, with one pass per step. The solution then has only the diagonal blocks of the Hessian,
+    or their mean if there are more than ``block_columns`` columns.
 
     Examples
     --------
@@ -137,6 +136,7 @@ def solve_softmax(
     """
     n, d = source.shape
     options: dict[str, Any] = {"max_iter": max_iter, "seed": seed, "full_hessian": full_hessian}
+    options["block_columns"] = block_columns
     if n < d:
         # The solution lies in the span of the rows, so the rows are rotated into n coordinates.
         rows = cast(ClassRows, source.gathered())
@@ -149,9 +149,9 @@ def solve_softmax(
         start = _start(source, **options)
     full = start.size <= full_hessian
     point = _point(source, start, full=full, second=full)
-    step = partial(_newton_step, source) if full else _rounds(source, seed, tol)
+    step = partial(_newton_step, source) if full else _rounds(source, seed, tol, block_columns)
     point, status, n_iter, n_passes = iterate(step, point, n, 1, tol, max_iter, report)
-    make_hessian = partial(_hessian_at, source, point)
+    make_hessian = partial(_hessian_at, source, point, block_columns)
     return SoftmaxSolution(point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes, make_hessian, full)
 
 
@@ -186,14 +186,18 @@ def iterate(
     return point, "optimal", n_iter, n_passes
 
 
-def _rounds(source: RowSource, seed: int, tol: float) -> Callable[[Point], tuple[Point | None, int]]:
+def _rounds(
+    source: RowSource, seed: int, tol: float, block_columns: int
+) -> Callable[[Point], tuple[Point | None, int]]:
     """Return a function that makes a round of quasi-Newton steps."""
     evaluate = partial(_point, source, full=False, second=False)
-    return partial(SampleHessian(source, seed).round, evaluate, tol=tol)
+    return partial(SampleHessian(source, seed, block_columns=block_columns).round, evaluate, tol=tol)
 
 
-def _hessian_at(source: RowSource, point: Point) -> Array:
-    return point.hessian if point.is_full else _point(source, point.W, full=False).hessian
+def _hessian_at(source: RowSource, point: Point, block_columns: int) -> Array:
+    if point.is_full:
+        return point.hessian
+    return _point(source, point.W, full=False, block_columns=block_columns).hessian
 
 
 def _start(source: RowSource, seed: int, **options: Any) -> Array:
@@ -223,14 +227,19 @@ def _newton_step(source: RowSource, point: Point) -> tuple[Point | None, int]:
     return (following if lower else None), passes
 
 
-def _point(source: RowSource, W: Array, *, full: bool = True, second: bool = True) -> Point:
-    return Point(W, *source.fold(_point_block, columns_summed, W, full, second))
+def _point(
+    source: RowSource, W: Array, *, full: bool = True, second: bool = True, block_columns: int = BLOCK_COLUMNS
+) -> Point:
+    by_class = W.shape[1] <= block_columns
+    return Point(W, *source.fold(_point_block, columns_summed, W, full, second, by_class))
 
 
-def _point_block(block: ClassRows, W: Array, full: bool, second: bool) -> tuple[float, Array, Any]:
-    """Return the loss, V and the hessian of a block of rows; the hessian is 0 unless ``second`` is true."""
+def _point_block(block: ClassRows, W: Array, full: bool, second: bool, by_class: bool) -> tuple[float, Array, Any]:
+    """Return the loss, V and the hessian of a block of rows; the hessian is 0 unless ``second`` is true.
+
+    The hessian is the whole matrix if it is ``full``, its diagonal blocks if it is ``by_class``, or their mean.
+    """
     K, d = W.shape
-    by_class = d <= BLOCK_COLUMNS
     loss, V = 0.0, np.zeros_like(W)
     hessian: Any = 0.0
     if second:
