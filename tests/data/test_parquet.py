@@ -7,6 +7,8 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hyplearn import open_points
@@ -43,6 +45,18 @@ def test_categories_may_differ_between_files(tmp_path):
     frames = [FRAME.assign(kind=pd.Categorical(labels)) for labels in (["a"] * 6, [f"b{i}" for i in range(6)])]
     points = open_points(written(tmp_path, *frames))
     assert points.gathered().y.tolist() == ["a"] * 6 + [f"b{i}" for i in range(6)]
+
+
+@pytest.mark.parametrize("kinds", [("string", "large_string"), ("large_string", "category")])
+def test_strings_may_be_stored_in_different_ways(tmp_path, kinds):
+    for kind in kinds:
+        table = pa.Table.from_pandas(FRAME)
+        labels = pa.array(Y.tolist(), "string" if kind == "category" else kind)
+        labels = labels.dictionary_encode() if kind == "category" else labels
+        pq.write_table(table.set_column(2, "kind", labels), tmp_path / f"{kind}.parquet")
+    points = open_points(tmp_path, label="kind")
+    assert points.gathered().y.tolist() == [*Y, *Y]
+    assert points.values("kind").tolist() == [*Y, *Y]
 
 
 def test_columns_are_chosen_by_name_and_weights_are_no_coordinates(tmp_path):

@@ -212,6 +212,23 @@ def test_a_model_file_stores_nested_models(tmp_path, conformity):
     assert again.predict_answer(X).tolist() == model.predict_answer(X).tolist()
 
 
+@pytest.mark.parametrize("place", ["estimator_", "estimators_"])
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["ash", "birch", "ash"], "2 classes, of which 2 are the same"),
+        (["ash", "birch", "fir"], "3 classes, of which 2 are the same"),
+    ],
+)
+def test_a_nested_model_of_other_classes_is_rejected(tmp_path, place, names, found):
+    X, y = ball(90)
+    model = ConformalClassifier(softmax(), folds=2).fit(X, NAMES[y])
+    other = softmax().fit(X, np.array(names)[y])
+    setattr(model, place, other if place == "estimator_" else [model.estimators_[0], other])
+    with pytest.raises(ValueError, match=f"fitted to the 3 classes of the conformal classifier; one has {found}"):
+        hyplearn.save(model, tmp_path / "trees.hyp")
+
+
 def test_unsupported_values_raise_clear_errors(tmp_path):
     X, y = ball(60)
     with pytest.raises(ValueError, match="estimator must be a supported estimator other than ConformalClassifier"):

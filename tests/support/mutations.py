@@ -267,6 +267,7 @@ def go_on(model, X):
     spoken_of = (
         "has no attribute 'partial_fit'",
         "must be",
+        "needs a hard margin",
         "binary problems need",
         "one per binary problem",
         "weight",

@@ -132,7 +132,7 @@ class ParquetPoints(TablePoints):
 
 
 def _columns(path: Path, schema: Any, wanted: Wanted) -> tuple[Columns, tuple[Any, ...]]:
-    """Return the columns of a file by role, and the types of the columns to read."""
+    """Return the columns of a file by role, and the types of the values in the columns to read."""
     import pyarrow as pa
 
     with damage_named(path):
@@ -143,7 +143,15 @@ def _columns(path: Path, schema: Any, wanted: Wanted) -> tuple[Columns, tuple[An
     _refuse_nested(path, types, texts, wanted)
     columns = choose_columns(path, [field.name for field in schema if field.name in types], texts, wanted)
     kinds = [types[name] for name in columns.read]
-    return columns, tuple(kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds)
+    return columns, tuple(map(_value_type, kinds))
+
+
+def _value_type(kind: Any) -> Any:
+    """Return the type of the values, which does not depend on how strings and categories are stored."""
+    import pyarrow as pa
+
+    values = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_large_string(values) else values
 
 
 def _refuse_nested(path: Path, types: dict[str, Any], texts: set[str], wanted: Wanted) -> None:

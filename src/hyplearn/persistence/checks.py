@@ -124,11 +124,15 @@ def check_conformal(found: Found) -> None:
     if by_distance and not np.array_equal(found["_near.codes"], found["_codes"]):
         raise FlawError("_near.codes must equal _codes")
     for model in (found["estimator_"], *found["estimators_"]):
-        labels = getattr(model, "classes_", np.empty(0))
         if type(model) is not type(found["estimator"]) or model.n_features_in_ != found["n_features_in_"]:
             raise FlawError("the nested models must have the same class and the same number of features")
-        if not len(labels) or not set(labels.tolist()) <= set(found["classes_"].tolist()):
-            raise FlawError("the nested models must be fitted to the classes of the estimator")
+        labels = getattr(model, "classes_", np.empty(0))
+        if not np.array_equal(labels, found["classes_"]):
+            shared = len(set(labels.tolist()) & set(found["classes_"].tolist()))
+            raise FlawError(
+                f"the nested models must be fitted to the {K} classes of the conformal classifier; one has "
+                f"{len(labels)} classes, of which {shared} are the same"
+            )
     try:
         if found["hierarchy"] is not None:
             Hierarchy.of(found["hierarchy"], found["classes_"])
