@@ -62,16 +62,45 @@ def test_several_embeddings_of_anndata_of_which_none_is_the_default_are_an_error
         open_points(tmp_path / "cells.h5ad")
 
 
+@pytest.mark.parametrize("suffix", ["h5ad", "zarr"])
 @pytest.mark.parametrize("dtype", ["Int64", "boolean"])
-def test_masked_columns_are_read_and_missing_values_are_reported(tmp_path, dtype):
+def test_masked_columns_are_read_and_missing_values_are_reported(tmp_path, dtype, suffix):
+    path = tmp_path / f"cells.{suffix}"
     whole = pd.array([1, 0] * 6, dtype=dtype)
     gaps = whole.copy()
     gaps[7] = pd.NA
     obs = pd.DataFrame({"whole": whole, "gaps": gaps}, index=[str(i) for i in range(12)])
-    anndata.AnnData(obs=obs, obsm={"X_poincare": X}).write_h5ad(tmp_path / "cells.h5ad")
-    np.testing.assert_array_equal(load_points(tmp_path / "cells.h5ad", label="whole")[1], [1, 0] * 6)
+    cells = anndata.AnnData(obs=obs, obsm={"X_poincare": X})
+    cells.write_h5ad(path) if suffix == "h5ad" else cells.write_zarr(path)
+    np.testing.assert_array_equal(load_points(path, label="whole")[1], [1, 0] * 6)
+    with pytest.raises(ValueError, match=r"row 7 \(counted from 0\) has no value"):
+        load_points(path, label="gaps")
+
+
+def test_strings_with_a_mask_are_names_genes_labels_and_categories(tmp_path):  # as AnnData writes them with pandas 3
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        file["obsm/X_poincare"], file["X"] = X, np.arange(24.0).reshape(12, 2)
+        for place, strings in {
+            "obs/_index": [f"cell {i}" for i in range(12)],
+            "obs/text": Y.tolist(),
+            "obs/kind/categories": np.unique(Y).tolist(),
+            "obs/gaps": Y.tolist(),
+            "var/_index": ["Gata1", "Klf1"],
+        }.items():
+            file[f"{place}/values"], file[f"{place}/mask"] = strings, np.zeros(len(strings), dtype=bool)
+        file["obs/kind/codes"] = np.unique(Y, return_inverse=True)[1]
+        file["obs/gaps/mask"][7] = True
+        file["obs"].attrs["_index"] = file["var"].attrs["_index"] = "_index"
+        file["obs/short/values"], file["obs/short/mask"] = np.arange(12), np.zeros(11, dtype=bool)
+    for label in ("text", "kind"):
+        np.testing.assert_array_equal(load_points(tmp_path / "cells.h5ad", label=label)[1], Y)
+    points = open_points(tmp_path / "cells.h5ad", label="text")
+    assert points.row_names().tolist() == [f"cell {i}" for i in range(12)]
+    np.testing.assert_array_equal(points.column("Klf1"), np.arange(1.0, 24.0, 2))
     with pytest.raises(ValueError, match=r"row 7 \(counted from 0\) has no value"):
         load_points(tmp_path / "cells.h5ad", label="gaps")
+    with pytest.raises(ValueError, match=r"/obs/short/mask has shape \(11,\), but the values have shape \(12,\)"):
+        load_points(tmp_path / "cells.h5ad", label="short")
 
 
 def test_categorical_columns_of_old_anndata_files_are_rejected(tmp_path):

@@ -13,7 +13,7 @@ from hyplearn.data.arrays import ArrayFile, ArrayPoints, StoredArray, npz_points
 from hyplearn.data.columns import Names, Wanted
 from hyplearn.data.parquet import ParquetPoints
 from hyplearn.data.points import Block, PointSource, checksum, point_type
-from hyplearn.data.stores import Hdf5Array, Store, ZarrArray, open_hdf5, open_zarr
+from hyplearn.data.stores import Hdf5Array, Store, ZarrArray, ZarrMask, open_hdf5, open_zarr
 from hyplearn.data.text import TextPoints
 from hyplearn.files import missing_file, surprises_named
 
@@ -174,11 +174,12 @@ def _opened_path(path: Path, wanted: Wanted) -> PointSource:
     if suffix == ".npy" and not is_zarr:
         return _opened_array(path, ArrayFile.npy(path), wanted)
     if is_zarr or suffix in HDF5_SUFFIXES:
-        content, stored = (open_zarr(path), ZarrArray) if is_zarr else (open_hdf5(path), Hdf5Array)
+        content = (open_zarr if is_zarr else open_hdf5)(path)
+        stored, mask = (ZarrArray, ZarrMask) if is_zarr else (Hdf5Array, Hdf5Array)
         if hasattr(content, "dtype"):
             return _opened_array(path, stored(content), wanted)
         _check_names(path, wanted)
-        return Store(path, content, stored).points(wanted)
+        return Store(path, content, stored, mask).points(wanted)
     _refuse(path, basis=wanted.basis)
     _check_names(path, wanted)
     if suffix == ".npz":

@@ -129,6 +129,17 @@ class ZarrArray(StoredArray):
         )
 
 
+class ZarrMask(ZarrArray):
+    """Mask of missing values in a zarr store. Chunks may be missing: AnnData does not store those without True."""
+
+    def __init__(self, array: Any) -> None:
+        super().__init__(array)
+        self.twin = None
+
+    def _check_chunks(self) -> None:
+        """Accept missing chunks, which are read as the fill value. The chunks of the values must all be present."""
+
+
 def _filled_otherwise(array: Any) -> Any:
     """Return the same zarr array with a different fill value for missing chunks."""
     import zarr
@@ -206,13 +217,17 @@ class ObservationColumn(StoredArray):
     def check(self) -> None:
         """Raise if the column was changed while it was read."""
         self.values.check()
+        if self.mask is not None:
+            self.mask.check()
 
 
 class Store:
-    """Named arrays in an HDF5 file or a zarr store; ``stored`` converts an array to a :class:`StoredArray`."""
+    """Named arrays in an HDF5 file or a zarr store; ``stored`` and ``mask`` make a :class:`StoredArray` of an array."""
 
-    def __init__(self, path: Path, content: Any, stored: Callable[[Any], StoredArray]) -> None:
-        self.path, self.content, self.stored = path, content, stored
+    def __init__(
+        self, path: Path, content: Any, stored: Callable[[Any], StoredArray], mask: Callable[[Any], StoredArray]
+    ) -> None:
+        self.path, self.content, self.stored, self.mask = path, content, stored, mask
 
     def points(self, wanted: Wanted) -> ArrayPoints:
         """Return the points with labels and weights, which are found by the given names or by naming conventions."""
@@ -292,7 +307,7 @@ class Store:
                 )
             return ObservationColumn(self.stored(found))
         if "codes" in found and "categories" in found:
-            categories, codes = self.stored(found["categories"]), self.stored(found["codes"])
+            categories, codes = (self._array(found, part, f"obs, {name}") for part in ("categories", "codes"))
             for array, kinds, content in ((codes, "iu", "integers"), (categories, "biufUM", "values")):
                 if len(array.shape) != 1 or array.dtype.kind not in kinds:
                     raise ValueError(
@@ -300,27 +315,44 @@ class Store:
                         f"{array.dtype}.\nWrite the column again with AnnData."
                     )
             return ObservationColumn(codes, categories.read(0, categories.shape[0]))
-        if "values" in found and "mask" in found:
-            return ObservationColumn(self.stored(found["values"]), mask=self.stored(found["mask"]))
+        if _is_masked(found):
+            return self._masked(found)
         raise ValueError(
             f"{self.path}, obs, {name} is neither an array nor a categorical column; it holds {listed(list(found))}.\n"
             "Save the column as an array or a categorical."
         )
 
     def _array(self, group: Any, name: str, part: str = "") -> StoredArray:
+        """Return an array, which may be stored as values with a mask, as AnnData stores strings with pandas 3."""
         found = self._found(group, name, part)
         if hasattr(found, "dtype"):
             return self.stored(found)
+        if _is_masked(found):
+            return self._masked(found)
         raise ValueError(
             f"{self.path}, {part and part + ', '}{name} is not an array; it holds {listed(list(found))}.\n"
             "Pass the name of an array."
         )
+
+    def _masked(self, group: Any) -> ObservationColumn:
+        values, mask = self.stored(group["values"]), self.mask(group["mask"])
+        if values.shape != mask.shape:
+            raise ValueError(
+                f"{mask.name} has shape {mask.shape}, but the values have shape {values.shape}.\n"
+                "Write the file again with AnnData."
+            )
+        return ObservationColumn(values, mask=mask)
 
     def _found(self, group: Any, name: str, part: str) -> Any:
         if name not in group:
             where = f"{self.path}, {part}," if part else self.path
             raise ValueError(f"{where} has no {name!r}; it holds {listed(list(group))}.\nPass one of these.")
         return group[name]
+
+
+def _is_masked(group: Any) -> bool:
+    """Return whether a group contains an array of values and a mask that is True for missing values."""
+    return all(one in group and hasattr(group[one], "dtype") for one in ("values", "mask"))
 
 
 def _expression(X: Any, gene: int) -> Array:

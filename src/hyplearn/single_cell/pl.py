@@ -334,7 +334,8 @@ def _values(adata: Any, color: str) -> Any:
     """Return a column of obs (strings and booleans as categories), or the expression of a gene."""
     if color not in adata.obs:
         if color in adata.var_names:
-            return adata.obs_vector(color)
+            X = adata[:, color].X
+            return np.ravel(X.toarray() if hasattr(X, "toarray") else X)
         raise MissingKeyError(
             f"{color!r} is neither a column of obs nor a gene; obs contains {', '.join(map(repr, adata.obs))}.\n"
             "Pass one of these columns, or a name in var_names, as color=."
