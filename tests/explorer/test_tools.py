@@ -708,26 +708,48 @@ window.cleanUp = widget.render({{ model, el: document.getElementById("el") }});
 </script>"""
 
 
-def test_a_widget_passes_the_selection_to_python_and_back(browser, tmp_path, page, widget_source):
-    """The widget's module runs with a model like anywidget's; only the connection to Jupyter is missing."""
-    page.selection = [2, 5]
+@pytest.fixture
+def notebook(browser, tmp_path, page, widget_source):
+    """Browser with the widget of a page. Its model is like anywidget's; only the connection to Jupyter is missing.
+
+    The page was made without a selection; the model's selection is [2, 5], as if Python had set it since then.
+    """
     source = widget_source.replace("export default { render };", "const widget = { render };")
     file = tmp_path / "notebook.html"
     text = json.dumps(page.html).replace("</", "<\\/").replace("<!--", "<\\!--")
     file.write_text(WIDGET.format(source=source, html=text), encoding="utf-8")
-    page.selection = []
     browser.driver.get(file.as_uri())
+    return browser
+
+
+def framed_selection(browser):
+    """Enter the widget's frame, wait until it has loaded, and return the selection that its page shows."""
     browser.driver.switch_to.frame(0)
-    browser.rest()
-    assert browser.ask("state().selection") == [2, 5]
-    browser.run("document.getElementById('invert').click()")
+    browser.run("return new Promise((done) => document.readyState === 'complete' ? done() : (window.onload = done))")
     browser.next_frames()
-    browser.driver.switch_to.default_content()
+    return browser.ask("state().selection")
+
+
+def test_a_widget_shows_the_current_selection_whenever_its_frame_loads(notebook):
+    assert framed_selection(notebook) == [2, 5]
+    notebook.run("hyplearnExplorer.select([9])")
+    notebook.next_frames()
+    notebook.driver.switch_to.default_content()
+    assert notebook.run("return window.sent") == [[9]]
+    notebook.run("const el = document.getElementById('el'); el.append(el.firstChild)")  # moving a frame reloads it
+    assert framed_selection(notebook) == [9]
+    notebook.driver.switch_to.default_content()
+    assert notebook.run("return window.sent.length") == 1
+
+
+def test_a_widget_passes_the_selection_to_python_and_back(notebook):
+    assert framed_selection(notebook) == [2, 5]
+    notebook.run("document.getElementById('invert').click()")
+    notebook.next_frames()
+    notebook.driver.switch_to.default_content()
     rest = [i for i in range(N) if i not in (2, 5)]
-    assert browser.run("return window.sent") == [rest]
-    browser.run("model.set('selection', new DataView(new Uint32Array([7, 11]).buffer))")
-    browser.driver.switch_to.frame(0)
-    browser.next_frames()
-    assert browser.ask("state().selection") == [7, 11]
-    browser.driver.switch_to.default_content()
-    assert browser.run("return window.sent.length") == 1  # a selection from Python is not sent back
+    assert notebook.run("return window.sent") == [rest]
+    notebook.run("model.set('selection', new DataView(new Uint32Array([7, 11]).buffer))")
+    assert framed_selection(notebook) == [7, 11]
+    notebook.driver.switch_to.default_content()
+    assert notebook.run("return window.sent.length") == 1  # a selection from Python is not sent back

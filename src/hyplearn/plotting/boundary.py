@@ -128,7 +128,9 @@ class BoundaryDisplay(Display):
         edges, most_markers
             As in :class:`DiskDisplay`.
 
-        Notes ----- The reference point, margins and support vectors are drawn only for two classes. In more than two
+        Notes
+        -----
+        The reference point, margins and support vectors are drawn only for two classes. In more than two
         dimensions, the plot shows a geodesic plane, which the title describes:
 
         - If the boundary between two classes is an equidistant of a hyperplane H(w, p), the plane passes through p

@@ -21,11 +21,14 @@ function render({ model, el }) {
     model.set("selection", heard);
     model.save_changes();
   };
+  const send = () => frame.contentWindow.postMessage({ hyplearn: "selection", rows: rowsOf(model.get("selection")) }, "*");
   // Send the selection to the page, unless it came from the page.
   const tell = () => {
-    const bytes = model.get("selection");
-    if (bytes !== heard) frame.contentWindow.postMessage({ hyplearn: "selection", rows: rowsOf(bytes) }, "*");
+    if (model.get("selection") !== heard) send();
   };
+  // `html` contains the selection at the time when the widget was made, and messages sent before the page has loaded
+  // are lost. Notebooks load the page again when they move its cell.
+  frame.addEventListener("load", send);
   window.addEventListener("message", hear);
   model.on("change:selection", tell);
   return () => {
