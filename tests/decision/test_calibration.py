@@ -139,6 +139,16 @@ def test_held_out_scores_come_from_fits_without_the_row(classifier):
     assert np.allclose(model.calibration_.offsets, offsets, rtol=1e-2, atol=5e-3)
 
 
+@pytest.mark.parametrize("classifier", [PoincareSVC(), THROUGH_A_POINT], ids=["svc", "svc, boundary"])
+def test_many_rows_are_calibrated_on_the_values_of_the_fit_to_all_rows(classifier):
+    """A model is not overconfident on its training rows if there are 1,000 of them per coordinate."""
+    for n, is_seen in ((1999, False), (2000, True)):
+        X, y = three_normals(n)
+        model = clone(classifier).fit(X, y)
+        expected = fit_calibration(values_of(model, X), np.searchsorted(model.classes_, y), np.ones(n))
+        assert np.allclose(model.calibration_.mixing, expected.mixing, rtol=1e-6) == is_seen
+
+
 def values_of(model, X):
     """Signed distances to hyperplanes, or the arsinh of linear functions of cone coordinates."""
     if model.reference is not None:

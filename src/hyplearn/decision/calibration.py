@@ -13,9 +13,10 @@ to scores s, and scores to probabilities:
   is predicted.
 
 A and b minimise the log-loss on held-out rows (:func:`deal_folds`), because a model is overconfident on its training
-rows. For two classes, the sigmoid is fitted to Platt's targets, which are slightly less than 1 and more than 0. For
-more classes, A has a normal prior. Its variance is chosen like the C of a softmax regression, together with the share ε
-of misplaced rows, which keeps probabilities away from 0 (``hyplearn.solvers.choice``).
+rows. With at least 1,000 rows per coordinate it is not, and A and b minimise the log-loss on training rows. For two
+classes, the sigmoid is fitted to Platt's targets, which are slightly less than 1 and more than 0. For more classes, A
+has a normal prior. Its variance is chosen like the C of a softmax regression, together with the share ε of misplaced
+rows, which keeps probabilities away from 0 (``hyplearn.solvers.choice``).
 
 ``sharpness`` is the exponent β in the calibration of version 0.1 and of the paper, in which each score has a separate
 sigmoid and :math:`P(k) \propto \sigma(s_k)^\beta`.

@@ -33,6 +33,11 @@ from hyplearn.types import Array
 # Problems with up to this many elements (rows times columns) are solved in parallel, one thread each. Larger problems
 # are solved one after the other, each on all threads, so that a keyboard interrupt takes effect quickly.
 SMALL_PROBLEM = 10**7
+# With at least this many rows per coordinate, the calibration uses the values of training rows. Such a model is not
+# overconfident on them, while held-out values come from several fits, and the calibration of many classes magnifies
+# their differences. On 10 synthetic data sets with 10,000 and 40,000 rows, training values lowered the mean log-loss by
+# 10 % and raised the accuracy by up to 5 points. With 200 rows per coordinate they were worse.
+SEEN_ROWS = 1000
 
 
 def _has_distances(classifier: "OneVsRest") -> bool:
@@ -154,6 +159,8 @@ class OneVsRest(BallClassifier):
     def _calibrate(self, data: TrainingData, *, warned: bool, known: HeldOut | None = None) -> None:
         """Fit ``calibration_`` to held-out values, which are computed unless they are ``known`` for all rows.
 
+        If there are many rows, the values of training rows are used (``SEEN_ROWS``).
+
         ``warned`` is True if a convergence warning was already given.
         """
         self._forget_calibration()
@@ -164,9 +171,12 @@ class OneVsRest(BallClassifier):
         values = boundaries.values(rows.X, rows.gaps)
         own = own_values(values, rows.codes)
         constant = constant_problems(values[rows.present])
-        if known is None or is_part:
+        is_large = data.n_rows >= SEEN_ROWS * data.n_features
+        if known is None or is_part or is_large:
             spare = distances_to_centre(rows, data.c) if len(constant) else None
             dealt, n_distinct = deal_folds(own, rows.codes, rows.row_weights, self.folds, data.n_classes, spare=spare)
+            if is_large:
+                dealt[:] = -1
             held_out = self._held_out_values(data, rows, dealt, warned)
         else:
             held_out, dealt, n_distinct = known

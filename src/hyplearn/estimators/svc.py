@@ -114,8 +114,8 @@ class PoincareSVC(StreamClassifier):
         Weights of the classes, which multiply C and ``sample_weight``.
     calibration : "cross-fitted" or None, default="cross-fitted"
         How to turn distances into probabilities. "cross-fitted": with slopes and offsets fitted to the signed distances
-        of held-out rows (:mod:`hyplearn.decision.calibration`), at the cost of ``folds`` more fits. None: no
-        probabilities; scores are signed distances.
+        of held-out rows (:mod:`hyplearn.decision.calibration`), at the cost of ``folds`` more fits; with at least 1,000
+        rows per coordinate, to those of training rows. None: no probabilities; scores are signed distances.
     folds : int, default=5
         Number of folds for ``calibration="cross-fitted"``.
     n_jobs : int, default=None
