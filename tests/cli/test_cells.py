@@ -22,6 +22,7 @@ def cells(n, seed):
 
 
 def written(adata, path):
+    pytest.importorskip("zarr" if path.suffix == ".zarr" else "h5py")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         (adata.write_zarr if path.suffix == ".zarr" else adata.write_h5ad)(path)

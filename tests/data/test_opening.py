@@ -139,7 +139,8 @@ def test_fit_takes_paths_with_the_name_of_the_label(tmp_path):
 
 def test_fit_takes_datasets_with_labels_of_any_kind(tmp_path):
     import h5py
-    import zarr
+
+    zarr = pytest.importorskip("zarr")
 
     X, y = separated(40)
     npy(tmp_path, X, y)

@@ -107,6 +107,10 @@ def test_boundaries_need_a_classification(cells, ax):
 def test_bad_input_raises_a_clear_error(cells, ax):
     with pytest.raises(KeyError, match="'type' is neither a column of obs nor a gene"):
         hs.pl.disk(cells, "type", ax=ax)
+    bare = cells.copy()
+    bare.obs = bare.obs[[]]
+    with pytest.raises(KeyError, match="nor a gene; obs is empty\\.\nPass a name in var_names as color="):
+        hs.pl.disk(bare, "type", ax=ax)
     cells.obsm["X_deep"] = np.zeros((60, 5))
     with pytest.raises(ValueError, match="needs points with two coordinates; 'deep' has 5"):
         hs.pl.disk(cells, basis="deep", ax=ax)

@@ -85,6 +85,7 @@ def test_a_second_classification_replaces_the_first(cells):
 def test_all_results_round_trip_through_files(cells, tmp_path, form, model):
     hs.tl.classify(cells, "kind", model=model, coverage=0.8, hierarchy=TREES)
     path = tmp_path / f"cells.{form}"
+    pytest.importorskip("zarr" if form == "zarr" else "h5py")
     getattr(cells, f"write_{form}")(path)
     back = getattr(anndata, f"read_{form}")(path)
     assert back.obs.equals(cells.obs)
@@ -103,6 +104,7 @@ def test_all_results_round_trip_through_files(cells, tmp_path, form, model):
 @pytest.mark.filterwarnings("ignore::UserWarning:zarr", "ignore::UserWarning:anndata", "ignore::FutureWarning")
 def test_cells_are_read_from_files_as_from_memory(cells, tmp_path, form):
     cells.obs["score"] = np.where(np.arange(90) % 7, np.arange(90) % 2, np.nan)
+    pytest.importorskip("zarr" if form == "zarr" else "h5py")
     getattr(cells, f"write_{form}")(tmp_path / f"cells.{form}")
     for key in ("kind", "score", None):
         found = hs.read_cells(tmp_path / f"cells.{form}", key, "poincare")
@@ -203,6 +205,14 @@ def without_labels(cells):
     cells.obs["kind"] = np.nan
 
 
+def without_columns(cells):
+    cells.obs = cells.obs[[]]
+
+
+def without_points(cells):
+    cells.obsm.clear()
+
+
 def one_class(cells):
     cells.obs["kind"] = "ash"
 
@@ -215,6 +225,12 @@ def sparse_points(cells):
     ("spoil", "arguments", "message"),
     [
         (None, {"label_key": "type"}, "obs has no column 'type'; it holds 'kind'"),
+        (
+            without_columns,
+            {},
+            "obs has no column 'kind'; it is empty\\.\nAdd the labels of the cells as a column of obs",
+        ),
+        (without_points, {}, "obsm has no 'X_poincare'; it is empty\\.\nPass basis="),
         (None, {"basis": "X_umap"}, "obsm has no 'X_umap'; it holds 'X_poincare'"),
         (
             outside,

@@ -5,6 +5,7 @@ import zlib
 from functools import cache
 
 import numpy as np
+import pytest
 
 from support.mutations import HOSTILE, NUMBERS
 
@@ -36,7 +37,7 @@ class Store:
 
     def __enter__(self):
         if self.is_zarr:
-            import zarr
+            zarr = pytest.importorskip("zarr")
 
             self.root = zarr.open_group(str(self.path), mode="w")
         else:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from hyplearn import open_points
 
@@ -61,7 +62,7 @@ def hdf5(folder, X, y, **limits):
 
 
 def zarr(folder, X, y, **limits):
-    import zarr
+    zarr = pytest.importorskip("zarr")
 
     group = zarr.open_group(str(Path(folder, "points.zarr")), mode="w")
     group.create_array("X", data=X, chunks=(6, 2))
@@ -96,7 +97,7 @@ def written(kind, folder, X, y, weights=None):
             for name, column in columns.items():
                 file.create_dataset(name, data=column, chunks=(23, *column.shape[1:]))
     else:
-        import zarr
+        zarr = pytest.importorskip("zarr")
 
         group = zarr.open_group(str(path), mode="w")
         for name, column in columns.items():

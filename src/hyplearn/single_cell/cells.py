@@ -58,7 +58,7 @@ def cell_points(adata: Any, basis: str) -> Array:
 def cell_features(adata: Any, use_rep: str) -> Array:
     """Return the features of all cells from ``obsm``, or X as a dense matrix if ``use_rep="X"``."""
     if use_rep != "X":
-        return _rows_of_obsm(adata, use_rep, "Run scanpy.pp.pca first, or pass one of these as use_rep=.")
+        return _rows_of_obsm(adata, use_rep, 'Run scanpy.pp.pca first, or pass use_rep= with another key or "X".')
     if adata.X is None:
         raise ValueError("The AnnData object has no X.\nPass use_rep= with a key of obsm.")
     X = whole_matrix(adata)
@@ -74,7 +74,7 @@ def whole_matrix(adata: Any) -> Any:
 def _rows_of_obsm(adata: Any, name: str, advice: str) -> Array:
     key = name if name in adata.obsm else f"X_{name}"
     if key not in adata.obsm:
-        raise MissingKeyError(f"obsm has no {name!r}; it holds {_listed(adata.obsm)}.\n{advice}")
+        raise MissingKeyError(f"obsm has no {name!r}; it {contents(adata.obsm)}.\n{advice}")
     X = np.asarray(adata.obsm[key])
     if X.ndim != 2 or X.dtype.kind not in "fiu":
         raise ValueError(
@@ -87,7 +87,8 @@ def _rows_of_obsm(adata: Any, name: str, advice: str) -> Array:
 def cell_labels(adata: Any, key: str) -> tuple[Array, Array]:
     """Return the labels of all cells (None if unknown), and a mask of the cells with known labels."""
     if key not in adata.obs:
-        raise MissingKeyError(f"obs has no column {key!r}; it holds {_listed(adata.obs)}.\nPass one of these.")
+        advice = "Pass one of these." if len(adata.obs.columns) else "Add the labels of the cells as a column of obs."
+        raise MissingKeyError(f"obs has no column {key!r}; it {contents(adata.obs)}.\n{advice}")
     column = adata.obs[key]
     known = column.notna().to_numpy()
     if known.any() and column.dtype.kind == "f" and np.any(column[known] % 1):
@@ -137,8 +138,10 @@ def read_cells(path: str | os.PathLike[str], label_key: str | None, basis: str =
     return Cells(block.X, np.arange(len(block.X)).astype(str) if names is None else names, labels, known)
 
 
-def _listed(mapping: Any) -> str:
-    return ", ".join(repr(str(key)) for key in mapping) or "nothing"
+def contents(mapping: Any) -> str:
+    """Describe the keys of obs or obsm, for a message."""
+    keys = ", ".join(repr(str(key)) for key in mapping)
+    return f"holds {keys}" if keys else "is empty"
 
 
 def model_bytes(model: Any) -> Array | None:

@@ -22,7 +22,7 @@ from hyplearn.plotting.canvas import (
     pyplot,
 )
 from hyplearn.plotting.palette import ClassStyle, class_styles, label_styles
-from hyplearn.single_cell.cells import MissingKeyError, cell_points, check_adata, stored_model
+from hyplearn.single_cell.cells import MissingKeyError, cell_points, check_adata, contents, stored_model
 from hyplearn.types import Array
 
 # Colour of cells without a category or value.
@@ -336,9 +336,10 @@ def _values(adata: Any, color: str) -> Any:
         if color in adata.var_names:
             X = adata[:, color].X
             return np.ravel(X.toarray() if hasattr(X, "toarray") else X)
+        of_obs = "one of these columns, or " if len(adata.obs.columns) else ""
         raise MissingKeyError(
-            f"{color!r} is neither a column of obs nor a gene; obs contains {', '.join(map(repr, adata.obs))}.\n"
-            "Pass one of these columns, or a name in var_names, as color=."
+            f"{color!r} is neither a column of obs nor a gene; obs {contents(adata.obs)}.\n"
+            f"Pass {of_obs}a name in var_names as color=."
         )
     if color.endswith("_set") and _classification(adata, color) is not None:
         return np.asarray(adata.obsm[f"{color}s"]).sum(axis=1)
