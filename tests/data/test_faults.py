@@ -132,10 +132,12 @@ def test_shards_that_rows_do_not_fill_are_read(tmp_path):
 def test_unwritten_hdf5_rows_are_not_read_as_zeros(tmp_path):
     import h5py
 
+    layout = h5py.VirtualLayout((40, 2), dtype="f8")
+    layout[:] = h5py.VirtualSource(tmp_path / "missing.h5", "X", (40, 2))
     with h5py.File(tmp_path / "points.h5", "w") as file:
         file.create_dataset("chunked", (40, 2), chunks=(8, 2), dtype="f8")[:8] = 0.1
         file.create_dataset("whole", (40, 2), dtype="f8")
-        file.create_virtual_dataset("virtual", h5py.VirtualLayout((40, 2), dtype="f8"))
+        file.create_virtual_dataset("virtual", layout)
     for name, message in {
         "chunked": "4 of 5 chunks",
         "whole": "1 of 1 chunks",
