@@ -32,7 +32,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
-from hyplearn import PoincareLogisticRegression, PoincareSVC
+from hyplearn import PoincareKernelClassifier, PoincareLogisticRegression, PoincareSVC
 from hyplearn.datasets import load_mammals
 from hyplearn.geometry import log_map
 from hyplearn.paper import EuclideanSVC, PaperSVC
@@ -138,6 +138,7 @@ def classifiers():
         "PoincareSVC, Platt on training": PaperSVC("boundary"),
         "PoincareSVC": PoincareSVC(),
         "PoincareLogisticRegression": PoincareLogisticRegression(),
+        "PoincareKernelClassifier": PoincareKernelClassifier(),
     }
 
 
