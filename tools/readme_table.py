@@ -22,12 +22,13 @@ SETS = {
 CLASSIFIERS = {
     "largest class": "largest class",
     "Euclidean SVM": "Euclidean SVM",
-    "Euclidean softmax": "Euclidean softmax",
-    "RBF-SVM": "RBF-SVM",
+    "Euclidean softmax, tuned": "Euclidean softmax, tuned",
+    "RBF-SVM, tuned": "RBF-SVM, tuned",
     "15 neighbours": "15 nearest neighbours",
     "random forest": "random forest",
     "PoincareSVC": "`PoincareSVC`",
     "PoincareLogisticRegression": "`PoincareLogisticRegression`",
+    "PoincareKernelClassifier": "`PoincareKernelClassifier`",
 }
 TABLE = re.compile(r"(?<=<!-- accuracy -->\n).*?(?=<!-- end of accuracy -->)", re.DOTALL)
 
