@@ -148,9 +148,11 @@ def scores_table(title: str, scores: list[Score], *, first: int | None) -> Any:
 def baselines() -> dict[str, Any]:
     """Return the baselines: Euclidean classifiers that tune C in each training fold, and a majority-class dummy."""
     softmax = LogisticRegression(solver="newton-cholesky", max_iter=1000)
+    # Shuffled, because the rows of a file may be sorted, for example in the order of a tree.
+    inner = StratifiedKFold(3, shuffle=True, random_state=0)
     return {
-        "Euclidean softmax, tuned": GridSearchCV(softmax, {"C": COSTS}, cv=3),
-        "Euclidean SVM, tuned": GridSearchCV(EuclideanSVC(folds=3), {"C": COSTS}, cv=3),
+        "Euclidean softmax, tuned": GridSearchCV(softmax, {"C": COSTS}, cv=inner),
+        "Euclidean SVM, tuned": GridSearchCV(EuclideanSVC(folds=3), {"C": COSTS}, cv=inner),
         "largest class": DummyClassifier(),
     }
 
