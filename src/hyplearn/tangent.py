@@ -218,7 +218,7 @@ class TangentRows:
         return products
 
     def fill_columns(self, part: slice, columns: Array) -> None:
-        """Convert points (the slice ``part`` of X, stored by columns) to explicit rows, in place."""
+        """Convert the points ``X[part]``, given as a (d, n) array, to explicit rows in place."""
         columns -= self.p[:, None]
         columns *= self.along[part]
         columns += self.base[part] * self.p[:, None]

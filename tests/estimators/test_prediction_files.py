@@ -104,7 +104,7 @@ def test_progress_is_printed(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("path", "options", "error", "message"),
     [
-        ("out.csv", {}, ValueError, r"written to \.npy or \.parquet; got '.*out\.csv'"),
+        ("out.csv", {}, ValueError, r"written to a \.npy or \.parquet file; got '.*out\.csv'"),
         ("out.npy", {"method": "score"}, ValueError, "method must be one of 'predict'"),
         ("nowhere/out.npy", {}, FileNotFoundError, "There is no folder .*nowhere"),
         ("folder.npy", {}, ValueError, "is not a regular file, so it cannot be replaced"),

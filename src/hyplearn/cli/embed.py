@@ -127,7 +127,7 @@ def _embed_cells(data: Path, output: Path, points: str | None, root: str | None,
 def _write(output: Path, found: Embedded, label: str | None) -> str:
     """Write the points, and return the name of the label column."""
     coordinates = [f"x{j}" for j in range(found.X.shape[1])]
-    # The label column keeps its name unless this is also the name of another column.
+    # The label column keeps its name unless another column has the same name.
     label_column = "label" if label is None or label in ("name", *coordinates) else label
     if output.suffix.lower() == ".csv":
         columns = {"name": found.names, label_column: found.labels, **dict(zip(coordinates, found.X.T, strict=True))}

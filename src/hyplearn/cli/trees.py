@@ -63,7 +63,7 @@ def edges_between(path: Path, names: Array | None) -> tuple[Array, int]:
         return np.array(pairs, dtype=np.int64).reshape(-1, 2), 0
     if repeated := [name for name, times in Counter(rows).items() if times > 1 and name in set(nodes)]:
         raise ValueError(
-            f"{len(repeated)} names of nodes belong to more than one point, such as {repeated[0]!r}.\n"
+            f"Node names must be unique; {len(repeated)} belong to several points, for example {repeated[0]!r}.\n"
             "Give these points different names."
         )
     place = {name: row for row, name in enumerate(rows) if name}
@@ -74,7 +74,7 @@ def edges_between(path: Path, names: Array | None) -> tuple[Array, int]:
 
 
 def _read_graph(path: Path) -> tuple[list[str], list[tuple[int, int]]]:
-    """Return the names of the nodes of a tree or of a table of edges, and the edges as pairs of nodes."""
+    """Return the node names of a tree or an edge table, and its edges as pairs of node numbers."""
     if path.suffix.lower() in NEWICK:
         tree = parse_newick(path.read_text(encoding="utf-8"))
         return tree.names, [(node, parent) for node, parent in enumerate(tree.parents) if parent >= 0]

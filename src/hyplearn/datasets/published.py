@@ -161,7 +161,7 @@ PUBLICATION = Publication(
         "fashion-mnist_poincare_embedding.npz": "ef3a648461a172db2b271bb9bcc5bc7d9bc5de7858e8728cabbd9cebf2a0cc12",
         "fashion-mnist_reference_points_gt.npy": "4e7246d593960638703c238ff896f5a555ff95d04dc4dc683abf42803b10e3bb",
     },
-    timeout=30,  # a download fails after this many seconds without new data; the largest file has 1.7 MB
+    timeout=30,  # a download fails after this many seconds without new data; the largest file is 1.7 MB
 )
 
 _DESCR = """\

@@ -43,8 +43,9 @@ CALIBRATED_NUMBERS, CALIBRATED_ROWS, ROWS_PER_CLASS, ROWS_PER_ENTRY = 2**21, 2**
 # Number of digits to which values are rounded before they are compared, because identical rows may have values that
 # differ in their last bits.
 SAME_VALUE = 9
-# TOL is the relative duality gap at which the final fit of A and b stops, and CHOICE_TOL is this gap for the fits that
-# choose the prior variance. LARGEST is log10 of the largest variance, for values divided by their root mean square.
+# TOL is the relative duality gap at which the final fit of A and b stops, and CHOICE_TOL is the corresponding
+# gap for the fits that choose the prior variance. LARGEST is log10 of the largest variance, for values divided by their
+# root mean square.
 TOL, CHOICE_TOL, LARGEST = 1e-6, 3e-3, 3
 # Tolerance of the fits in :func:`sigmoid_loss`: a fit stops if the predicted decrease of the mean loss is smaller. It
 # is well below the differences in the loss between two values of C.

@@ -75,7 +75,10 @@ def predict_to_file(
     path = Path(path).expanduser()
     writers: dict[str, Callable[..., Any]] = {".npy": _NpyWriter, ".parquet": _ParquetWriter}
     if path.suffix.lower() not in writers:
-        raise ValueError(f"Predictions are written to .npy or .parquet; got {str(path)!r}.\nUse one of these suffixes.")
+        raise ValueError(
+            f"Predictions can only be written to a .npy or .parquet file; got {str(path)!r}.\n"
+            "Use one of these suffixes."
+        )
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}.")
     if hasattr(estimator, "fit"):

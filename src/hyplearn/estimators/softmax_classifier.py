@@ -44,7 +44,7 @@ class SoftmaxClassifier(BallClassifier):
         return W if len(self.classes_) > 2 else np.concatenate([-0.5 * W, 0.5 * W])
 
     def _keep_solution(self, solution: SoftmaxSolution, data: TrainingData, passes_before: int) -> Array:
-        """Set the fitted attributes of the certificate; return W or, for two classes, the difference of its rows."""
+        """Set the attributes that hold the certificate; return W or, for two classes, the difference of its rows."""
         n_passes = solution.n_passes if data.in_memory else data.points.n_passes - passes_before
         self._n_rows = data.n_rows
         self.status_, self.primal_ = np.array([solution.status]), np.array([solution.primal])

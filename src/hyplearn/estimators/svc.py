@@ -41,7 +41,8 @@ from hyplearn.types import Array, EachCostOrAuto
 # faster to solve each problem separately.
 TOGETHER_NUMBERS = 2**20
 # Relative duality gap at which the held-out fits of the calibration stop if they are solved together. They start from
-# the fit to all rows and take at least one Newton step, which finds most of the difference.
+# the fit to all rows and take at least one Newton step, which accounts for most of the
+# difference between the two fits.
 HELD_OUT_TOL = 1e-3
 # Size of the subsample on which C is chosen: at most CHOICE_NUMBERS elements (rows times columns), to limit the time,
 # but at least CHOICE_FEWEST rows. In many dimensions the time depends on the number of rows, and fewer rows would say

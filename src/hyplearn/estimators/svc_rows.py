@@ -30,7 +30,7 @@ DEEP = 2.75
 
 
 class RowKind(ABC):
-    """Base class for the rows of binary problems, and for the decision that linear functions of the rows define."""
+    """Base class that defines how rows are built for binary problems, and how their weights become a Decision."""
 
     @abstractmethod
     def n_columns(self, d: int) -> int:

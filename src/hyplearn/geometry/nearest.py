@@ -43,8 +43,8 @@ class NearestTree(NamedTuple):
     gaps: Array  # gaps of the points
     rows: Array  # row numbers of the points before sorting
     bounds: Array  # start and end of the range of points of each node, of shape (n_nodes, 2)
-    lower: Array  # smallest coordinates of the points of each node
-    upper: Array  # largest coordinates of the points of each node
+    lower: Array  # smallest value of each coordinate among the points of each node
+    upper: Array  # largest value of each coordinate among the points of each node
     widest: Array  # largest gap of the points of each node
 
 

@@ -311,6 +311,6 @@ class EuclideanSVC(BaselineClassifier):
         return {"coef_": W[:, :-1].copy(), "intercept_": column * W[:, -1], **found}
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Return the decision with the scores ``⟨x, w⟩ + b``."""
+        """Return the Decision object, whose scores are ``⟨x, w⟩ + b``."""
         c, coef = absolute_curvature(self.curvature), fitted["coef_"]
         return Decision(self.classes_, c, "ball", coef, np.zeros_like(coef), fitted["intercept_"])

@@ -163,7 +163,7 @@ def check_input_shape(found: Found) -> None:
 
 
 def check_weights(found: Found) -> None:
-    """Raise unless the weights match the layers of the network, with positive scales and integer counts."""
+    """Raise unless the weights match the network's layers, all scales are positive and all counts are integers."""
     n_components, n_classes = int(found["n_components"]), len(found["classes_"])
     shapes = layout(found["encoder"], found["head"], found["input_shape_"], n_components, n_classes)
     sizes = [math.prod(shape) for shape in shapes.values()]

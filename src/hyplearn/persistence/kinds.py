@@ -97,7 +97,7 @@ proof = partial(_array, "float64 numbers", ("f8",), lambda a, c: True)
 units = partial(_array, "float64 numbers from -1 to 1", ("f8",), lambda a, c: np.abs(a) <= 1)
 shares = partial(_array, "float64 numbers from 0 to 1", ("f8",), lambda a, c: (a >= 0) & (a <= 1))
 weights = partial(_array, "non-negative numbers", ("f8",), lambda a, c: (a >= 0) & (a < LARGEST_INTEGER))
-# Weights of networks must be in the range of float32, in which networks compute.
+# Network weights must be in the range of float32, the type that networks compute with.
 single = partial(_array, "float64 numbers in the range of float32", ("f8",), lambda a, c: np.abs(a) <= SINGLE)
 count = partial(_array, "non-negative integers", ("i4", "i8"), lambda a, c: (a >= 0) & (a < LARGEST_INTEGER))
 # Row number of the parent of each node; -1 for a root.
@@ -118,7 +118,7 @@ def words(*shape: str | int, among: tuple[str, ...]) -> Kind:
 
 
 def labels(symbol: str) -> Kind:
-    """Return the kind of arrays of two or more distinct, sorted class labels; floats must be integral."""
+    """Return the array type of class labels: at least two labels, distinct and sorted; floats must be integers."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or value.ndim != 1 or len(value) < 2:

@@ -137,7 +137,7 @@ def _check_matrix(query: Matrix, atlas: Matrix) -> None:
     if str(atlas.kind) != query.kind:
         raise ValueError(
             f"The query's X contains {_described(query)}, but the atlas's X contains {_described(atlas)}.\n"
-            "Normalise the counts of the query like the atlas (scanpy.pp.normalize_total, log1p, scale)."
+            "Normalise the query's counts in the same way as the atlas's (scanpy.pp.normalize_total, log1p, scale)."
         )
     ratio = query.mean_total / atlas.mean_total if atlas.mean_total > 0 and query.mean_total > 0 else 1.0
     if query.kind != "scaled" and not 1 / SAME_SCALE < ratio < SAME_SCALE:

@@ -261,7 +261,7 @@ def _search(source: RowSource, state: State, dw: Array) -> Array | None:
 
 
 def certified(source: RowSource, state: State, tol: float) -> Solution:
-    """Return the solution with the positive α of all rows and the dual value computed from them."""
+    """Return the solution, with all positive α and the dual value computed from them."""
     assert state.model is not None
     seen, box = state.model
     primal = state.here.primal

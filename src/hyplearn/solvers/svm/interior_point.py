@@ -135,7 +135,7 @@ def _least_squares(K: Array, b: Array) -> Array:
 
 
 def _centred(g: Array, C: Array, mu: float) -> Array:
-    """Return the point (α, β, s, ξ) with ``α s = β ξ = μ`` and ``s - ξ = g``, from a quadratic equation per row."""
+    """Return the point (α, β, s, ξ) with ``α s = β ξ = μ`` and ``s - ξ = g``, by solving a quadratic equation."""
     h = C * g
     root = np.hypot(2 * mu, h)
     small = 4 * mu * mu / (root + np.abs(h))  # equals root - |h|, without cancellation

@@ -149,8 +149,8 @@ def _solve_by_rising_costs(
     not change while α grows with the cap, until α proves that they are not separable
     (:func:`~hyplearn.solvers.svm.proof.refutation`).
     """
-    # The rows are divided by the norm of the longest row, because gaps are relative to max(1, P), and P is far below 1
-    # for long rows. The norm is rounded up to a power of two, so that costs and α are not rounded.
+    # The rows are divided by the norm of the longest row, because gaps are relative to max(1, P), and the
+    # objective P is far below 1 for long rows. The divisor is a power of two, so that rescaling costs and α is exact.
     longest = 2.0 ** np.ceil(0.5 * np.log2(source.fold(_largest_square, max) or 1.0))
     unit = source.altered(_in_units_of, longest)
     hard, n_iter, n_passes, proof = source.cost_range.highest == np.inf, 0, 1, None

@@ -319,7 +319,7 @@ def _point_block(block: Rows, w: Array) -> tuple[float, Array, Array, int]:
 
 
 def _sums_block(block: Rows, w: Array) -> tuple[float, Array, Array]:
-    """Return the sums of a block for a :class:`Point` without hessian: loss, v and positions of active rows."""
+    """Return a block's contribution to a :class:`Point`: the loss, v and the positions of the active rows."""
     margins = block @ w
     index = np.flatnonzero((margins < 1) & (block.costs > 0))
     costs, slack = block.costs[index], 1 - margins[index]
