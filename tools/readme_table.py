@@ -24,7 +24,7 @@ CLASSIFIERS = {
     "Euclidean SVM": "Euclidean SVM",
     "Euclidean softmax, tuned": "Euclidean softmax, tuned",
     "RBF-SVM, tuned": "RBF-SVM, tuned",
-    "15 neighbours": "15 nearest neighbours",
+    "15 neighbours": "15 neighbours",
     "random forest": "random forest",
     "PoincareSVC": "`PoincareSVC`",
     "PoincareLogisticRegression": "`PoincareLogisticRegression`",
