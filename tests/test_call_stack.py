@@ -78,7 +78,7 @@ def call_chain(monkeypatch):
 def cluster():
     """Cluster with one worker in this process, so that the calls on both sides can be counted."""
     pytest.importorskip("distributed")
-    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None):
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0"):
         yield
 
 

@@ -30,7 +30,7 @@ in_order = {"shuffle": False, "max_epochs": 3}
 def client():
     """Dask client with a cluster in this process."""
     distributed = pytest.importorskip("distributed")
-    options = {"processes": False, "n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
+    options = {"processes": False, "n_workers": 1, "threads_per_worker": 2, "dashboard_address": ":0"}
     with distributed.Client(**options) as client:
         yield client
 

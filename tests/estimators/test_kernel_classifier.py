@@ -133,7 +133,7 @@ def test_dask_collections_give_the_same_model():
     X, y = rings(300)
     options = {"scale": 1.0, "C": 10.0, "n_components": 25, "tol": 1e-9}
     array = PoincareKernelClassifier(**options).fit(X, y)
-    with distributed.Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None):
+    with distributed.Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0"):
         model = PoincareKernelClassifier(**options).fit(da.from_array(X, chunks=(80, 2)), da.from_array(y, chunks=80))
         lazy = model.predict_proba(da.from_array(X, chunks=(80, 2))).compute()
     assert np.allclose(lazy, array.predict_proba(X), atol=1e-4)

@@ -103,7 +103,8 @@ def test_a_tight_tolerance_takes_a_final_step_and_a_loose_one_does_not(tol, step
     assert 0 < plain.gap <= tol
     assert polished.n_iter == plain.n_iter + steps
     assert polished.n_passes == plain.n_passes + steps
-    assert (polished.gap < 0.5 * plain.gap) == bool(steps)
+    # A gap below 1e-25 is rounding error, which no step reduces.
+    assert polished.gap < max(0.5 * plain.gap, 1e-25) if steps else polished.gap == plain.gap
 
 
 def test_all_active_is_ridge_regression_of_ones():

@@ -17,6 +17,31 @@ from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import pyplot
 from hyplearn.plotting.style import DPI, STYLE, WIDTH
 
+# Options of ``hyplearn explore``.
+BESIDE = Annotated[
+    Path | None,
+    typer.Option("--beside", help="A second model file (.hyp) with the same classes, to compare it with the first."),
+]
+OF = Annotated[
+    str | None,
+    typer.Option(
+        "--of", help="Pass training if the model was fitted to these points, held-out if not; the page says it."
+    ),
+]
+COLUMNS = Annotated[
+    str | None, typer.Option("--columns", help="Columns, arrays, obs keys or genes to colour by, separated by commas.")
+]
+NAMES = Annotated[
+    str | None,
+    typer.Option(
+        "--names",
+        help="Column or array with a name for each point; by default column name, array names, or cell names.",
+    ),
+]
+EDGES = Annotated[
+    Path | None,
+    typer.Option("--edges", help="Tree (.nwk, or .csv with a column parent) or edges (.csv with source and target)."),
+]
 # Maximum number of elements of a list that are printed. This is enough for all classes of the mammals data.
 MOST_SHOWN = 13
 
@@ -44,35 +69,11 @@ def explore(
     label: LABEL = None,
     points: POINTS = None,
     title: Annotated[str | None, typer.Option("--title", help="Title of the page; by default the file name.")] = None,
-    beside: Annotated[
-        Path | None,
-        typer.Option(
-            "--beside", help="A second model file (.hyp) with the same classes, to compare it with the first."
-        ),
-    ] = None,
-    of: Annotated[
-        str | None,
-        typer.Option(
-            "--of", help="Pass training if the model was fitted to these points, held-out if not; the page says it."
-        ),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option("--columns", help="Columns, arrays, obs keys or genes to colour by, separated by commas."),
-    ] = None,
-    names: Annotated[
-        str | None,
-        typer.Option(
-            "--names",
-            help="Column or array with a name for each point; by default column name, array names, or cell names.",
-        ),
-    ] = None,
-    edges: Annotated[
-        Path | None,
-        typer.Option(
-            "--edges", help="Tree (.nwk, or .csv with a column parent) or edges (.csv with source and target)."
-        ),
-    ] = None,
+    beside: BESIDE = None,
+    of: OF = None,
+    columns: COLUMNS = None,
+    names: NAMES = None,
+    edges: EDGES = None,
 ) -> Outcome:
     """Write an interactive HTML page that shows a model and its points in the disk."""
     check_output(output, (".html", ".htm"))
