@@ -175,9 +175,7 @@ class OneVsRest(BallClassifier):
         if known is None or is_part or is_large:
             spare = distances_to_centre(rows, data.c) if len(constant) else None
             dealt, n_distinct = deal_folds(own, rows.codes, rows.row_weights, self.folds, data.n_classes, spare=spare)
-            if is_large:
-                dealt[:] = -1
-            held_out = self._held_out_values(data, rows, dealt, warned)
+            held_out = values if is_large else self._held_out_values(data, rows, dealt, warned)
         else:
             held_out, dealt, n_distinct = known
         warn_of_few_rows(n_distinct, self.folds, self.classes_)

@@ -22,6 +22,7 @@ from hyplearn.plotting.canvas import (
     pyplot,
 )
 from hyplearn.plotting.palette import ClassStyle, class_styles, label_styles
+from hyplearn.plotting.style import TEXT_AS_TEXT
 from hyplearn.single_cell.cells import MissingKeyError, cell_points, check_adata, contents, stored_model
 from hyplearn.types import Array
 
@@ -33,8 +34,6 @@ YES = "#CC3311"
 PANEL, TITLE, SPACE = 3.3, 0.4, 0.15
 # Maximum number of legend entries in one column.
 ENTRIES = 20
-# Settings that keep text in vector graphics as text, so that it can be searched and edited.
-TEXT_AS_TEXT = {"svg.fonttype": "none", "pdf.fonttype": 42, "ps.fonttype": 42}
 _LEGEND = {"frameon": False, "fontsize": "small", "handletextpad": 0.2, "borderaxespad": 0.0, "alignment": "left"}
 # Suffixes of columns that tl.classify writes to obs. If there are prediction sets, unknown cells can be marked in plots
 # of these columns.
