@@ -51,16 +51,17 @@ LARGE = 8000
 # Maximum number of rows of sets with so many classes (110) that fits to all rows take minutes.
 LIMITS = {"Web of Life, classes, 2-D": 6000, "Web of Life, classes, 10-D": 6000}
 # Parameters of the configuration that may differ from those of a run that is continued.
-GROWS = ("repeats", "large_repeats", "life_repeats")
+GROWS = ("methods", "repeats", "large_repeats", "life_repeats")
 # Maximum number of training rows in the grid search of the SVC.
 TUNING_ROWS = 5000
 
 
 @dataclass(frozen=True)
 class Config:
-    """Data sets, their maximum numbers of rows, and repeats of 2-fold cross-validation; the default is quick."""
+    """Classifiers, data sets with their maximum size, and repeats of 2-fold cross-validation; the default is quick."""
 
     name: str = "quick"
+    methods: tuple[str, ...] = METHODS
     sets: tuple[str, ...] = ("mammals", "nested", "36 overlapping")
     rows: int | None = 600
     repeats: int = 1
@@ -74,7 +75,7 @@ SETS = (
     *("Web of Life, phyla, 2-D", "Web of Life, phyla, 10-D", "Web of Life, classes, 2-D", "Web of Life, classes, 10-D"),
     *(f"WordNet, {word}, {d}-D" for d in (2, 10) for word in SUBTREES),
 )
-FULL = Config(name="full", sets=SETS, rows=None, repeats=5, large_repeats=3, life_repeats=1)
+FULL = Config(name="full", sets=SETS, rows=None, repeats=5, large_repeats=5, life_repeats=5)
 
 
 def published(fetch):
@@ -278,7 +279,7 @@ def run(config, folder):
     # Baselines come first, because they do not change with this library. Each repeat covers all sets before the next.
     cells = [
         {"set": name, "repeat": repeat, "method": method}
-        for methods in (METHODS[1:], METHODS[:1])
+        for methods in (config.methods[1:], config.methods[:1])
         for repeat in range(max(repeats.values()))
         for name in config.sets
         for method in methods
@@ -308,21 +309,21 @@ def text(rows, config):
         ("CPU seconds", "seconds", 1, "{:.1f}", names),
     ):
         if own:
-            lines += ["", *table(rows, own, title, metric, sign, form)]
+            lines += ["", *table(rows, config.methods, own, title, metric, sign, form)]
     return "\n".join(lines) + "\n"
 
 
-def table(rows, names, title, metric, sign, form):
+def table(rows, methods, names, title, metric, sign, form):
     """Return the lines of one table."""
     last = ["commits"] if metric == "seconds" else []
-    head = [title, "rows", "repeats", *METHODS, *last]
+    head = [title, "rows", "repeats", *methods, *last]
     lines = [f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
     ranks = []
     for name in names:
-        own = np.array([mean_of(rows, name, method, metric) for method in METHODS])
+        own = np.array([mean_of(rows, name, method, metric) for method in methods])
         ranks.append([1 + np.sum(sign * own < sign * value) for value in own])
         shown = [f"**{form.format(v)}**" if r == 1 else form.format(v) for v, r in zip(own, ranks[-1], strict=True)]
-        sizes = [row["n"] for row in rows if (row["set"], row["method"]) == (name, METHODS[0])]
+        sizes = [row["n"] for row in rows if (row["set"], row["method"]) == (name, methods[0])]
         commits = [", ".join(sorted({row["commit"] for row in rows if row["set"] == name}))] if last else []
         lines.append(f"| {' | '.join([name, f'{sizes[0]:,}', str(len(sizes)), *shown, *commits])} |")
     if metric != "seconds":

@@ -1,8 +1,12 @@
 """Inputs that once failed are replayed: files are read or rejected, and labels are distinguished."""
 
 import itertools
+import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -54,3 +58,15 @@ def test_a_file_is_read_in_a_process_that_ends(tmp_path, monkeypatch):
     monkeypatch.setattr(fuzz, "read_points", lambda path: any(False for _ in itertools.repeat(None)))
     with pytest.raises(AssertionError, match="ended with status 75"):
         fuzz.read_in_a_process(path, seconds=1)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXCPU"), reason="no limit of CPU time")
+def test_an_input_that_does_not_end_is_named():
+    """The limit is one of CPU time, so that a busy machine is not taken for a failure."""
+    code = (
+        "import itertools; from support import fuzz; fuzz.SECONDS = 1; endless = itertools.repeat(None); "
+        "fuzz.GROUPS['labels'] = lambda seed: {'fine': 1} if seed < 7 else any(False for _ in endless); "
+        "fuzz.child('labels', 5)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=fuzz.TESTS, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == {"failed": 7, "error": "TimeoutError: no end after 1 s of CPU time"}

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from itertools import repeat
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 
 import hyplearn
+from hyplearn.data.folding import threads_of
 from hyplearn.geometry.hull import quickhull
 from hyplearn.solvers.platt import fit_sigmoid
 
@@ -112,30 +112,55 @@ def test_no_kernel_hands_python_an_array_in_a_tuple():
             assert not called, f"{path.name}: {kernel.name} returns a tuple with an array to Python"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_an_interrupt_stops_a_fit_at_once():
-    script = textwrap.dedent(
-        """
-        import signal
-        import numpy as np
-        from hyplearn import PoincareSVC
-        from hyplearn.datasets import make_ball_classification
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore interrupts
-        X, y, p, w = make_ball_classification(8000, 400, random_state=0)
-        PoincareSVC(p, C=1000.0).fit(X[:1000], y[:1000])
-        y = np.random.default_rng(0).choice([-1, 1], len(y))
-        print("ready", flush=True)
-        try:
-            while True:
-                PoincareSVC(p, C=1000.0).fit(X, y)
-        except KeyboardInterrupt:
-            print("answered", flush=True)
-        """
-    )
+# Fits until it is interrupted, again and again; whoever runs the tests may ignore interrupts.
+FITTING = """
+import signal
+import numpy as np
+from hyplearn import PoincareSVC
+signal.signal(signal.SIGINT, signal.default_int_handler)
+rng = np.random.default_rng(0)
+X = rng.uniform(-1, 1, ({n}, {d})) / {d} ** 0.5
+y = X[:, 0] + 0.1 * rng.standard_normal({n}) > 0
+PoincareSVC({options}).fit(X[:1000], y[:1000])
+while True:
+    print("ready", flush=True)
+    try:
+        while True:
+            PoincareSVC({options}).fit(X, y)
+    except KeyboardInterrupt:
+        print("answered", flush=True)
+"""
+
+
+def cpu_seconds(pid):
+    """CPU time of all threads of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def interrupted(delays, **sizes):
+    """Return the CPU seconds per thread from interrupts, sent after ``delays`` in CPU seconds, to their answers."""
+    script, times = FITTING.format(**sizes), []
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        asked = time.perf_counter()
-        assert process.stdout.readline() == "answered\n"
-        assert time.perf_counter() - asked < 5  # half a second on a quiet machine
+        for delay in delays:
+            assert process.stdout.readline() == "ready\n"
+            before = begun = cpu_seconds(process.pid)
+            while before < begun + delay:
+                time.sleep(0.01)
+                before = cpu_seconds(process.pid)
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == "answered\n"
+            times.append((cpu_seconds(process.pid) - before) / threads_of(None))
+        process.kill()
+    return times
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
+def test_an_interrupt_stops_a_fit_at_once():
+    assert max(interrupted([0.5], n=8000, d=400, options='"origin", C=1000.0, trim=False')) < 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
+def test_an_interrupt_stops_a_fit_to_ten_million_rows_within_half_a_second():
+    assert max(interrupted([0.1, 0.4, 0.9, 1.6, 2.5, 4.0, 8.0], n=10**7, d=10, options="")) < 0.5

@@ -1,6 +1,7 @@
-"""hyplearn: linear classification in hyperbolic space.
+"""hyplearn: classification in hyperbolic space.
 
-scikit-learn estimators whose decision boundaries are geodesic hyperplanes of the Poincaré ball.
+The package provides scikit-learn estimators for points of the Poincaré ball. The decision boundaries of its linear
+classifiers are geodesic hyperplanes, equidistant surfaces, horospheres or spheres.
 """
 
 from importlib import import_module

@@ -139,7 +139,7 @@ def _is_interactive() -> bool:
     """Return whether a user sees stderr, which is the case in a terminal and in an interactive session or notebook."""
     try:
         return hasattr(sys, "ps1") or sys.stderr.isatty()
-    except (AttributeError, ValueError):  # stderr is missing, closed, or an object that can only write
+    except (AttributeError, ValueError):  # stderr is None, closed, or an object without isatty
         return False
 
 

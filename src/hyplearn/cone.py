@@ -72,7 +72,7 @@ def shortening(space: TangentRows, times: Array, c: float) -> Array:
 
 
 def plain_cone_rows(X: Array, centre: Array, c: float, *, intercept: bool) -> Array:
-    """Compute explicit rows by their definition in plain NumPy; without an intercept, the last column is omitted."""
+    """Compute cone coordinates from their definition, in plain NumPy; without an intercept, omit the last column."""
     frame = np.sqrt(c) * frame_coordinates(X.astype(np.float64), centre, c=c)
     rho = np.linalg.norm(frame, axis=1)
     factor = np.where(rho > 0, rho, 1.0) / np.sinh(np.where(rho > 0, rho, np.arcsinh(1.0)))

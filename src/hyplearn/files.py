@@ -1,4 +1,4 @@
-"""Read files with checks of their format and for concurrent changes, and write files atomically."""
+"""Check the format of files, detect changes while files are read, and write files atomically."""
 
 import errno
 import glob
@@ -12,8 +12,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-# The unpacked size of a compressed file is limited to LARGEST_UNPACKED bytes or MOST_TIMES the packed size, whichever
-# is larger. Points usually compress to half their size, but zeros compress a thousandfold.
+# The unpacked size of a compressed file is limited to LARGEST_UNPACKED bytes or MOST_TIMES times the packed size,
+# whichever is larger. Points usually compress to half their size, but zeros compress a thousandfold.
 LARGEST_UNPACKED = 2**30
 MOST_TIMES = 100
 # TOO_MANY contains the system errors for too many open files. NO_DAMAGE contains all system errors that do not mean
@@ -44,7 +44,7 @@ def check_kind(path: Path, magic: bytes = b"") -> None:
 
 @contextmanager
 def damage_named(path: Path | str) -> Iterator[None]:
-    """Report any exception raised by a reader as damage to the file ``path``."""
+    """Report exceptions of a reader as damage to the file ``path``, except those that have other known causes."""
     try:
         yield
     except (MemoryError, ImportError):
@@ -212,7 +212,7 @@ def _give_name(file: BinaryIO, path: Path) -> None:
 
 
 def _remove_left_behind(target: Path) -> None:
-    """Remove temporary files for the same target that were left by processes that have ended."""
+    """Remove temporary files for ``target`` that processes have left behind when they ended."""
     for path in target.parent.glob(f".{glob.escape(target.name)}.*-{'[0-9a-f]' * 16}"):
         number = path.name.removeprefix(f".{target.name}.").partition("-")[0]
         if number.isdecimal() and not _runs(int(number)):

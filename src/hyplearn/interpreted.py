@@ -50,7 +50,7 @@ def log1p(x: float) -> float:
 
 
 def exp(x: float) -> float:
-    """Compute ``e^x`` for x ≤ 0; the result is 0 for x below -708, where digits would be lost."""
+    """Compute ``e^x`` for x ≤ 0; the result is 0 for x below -708, where e^x is tiny and floats lose precision."""
     return math.exp(x) if x >= -708.0 else 0.0
 
 

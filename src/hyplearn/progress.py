@@ -1,6 +1,6 @@
 """Report the progress of long computations, as bars in a terminal if rich is installed, otherwise as lines.
 
-tqdm is not used, because it writes carriage returns, or nothing, to a file instead of lines.
+tqdm is not used, because in a log file it produces carriage returns or nothing, instead of lines.
 """
 
 import math
@@ -93,9 +93,9 @@ def report_steps(n_steps: int) -> Iterator[Callable[[str], None]]:
 
 
 def _terminal_bars(*, transient: bool = False) -> Any:
-    """Return progress bars of rich on stderr, or None if rich is missing or stderr is not a terminal.
+    """Return rich progress bars on stderr, or None if rich is missing or stderr is not a terminal.
 
-    Transient bars disappear at the end and have no field ``message``.
+    Transient bars disappear at the end and have no ``message`` field.
     """
     if not sys.stderr.isatty():
         return None
@@ -171,7 +171,7 @@ class PassProgress:
 
 @contextmanager
 def _watch_passes(points: BlockSource | None, show: Callable[[PassProgress], None]) -> Iterator[None]:
-    """Call ``show`` after each block of points, followed by the existing ``on_block`` of the source."""
+    """Call ``show`` after each block of points, and then the existing ``on_block`` of the source."""
     if points is None:
         yield
         return

@@ -4,8 +4,9 @@ There are two feature maps, which are both accurate up to the rim and well-defin
 ``g_x = 1 - c‖x‖²``, they are:
 
 - z rows, of length ``sinh(√c d) / √c``: ``z = (2 / g_x) (s - (c‖s‖² / g_p) p)``;
-- frame coordinates, of length d: ``σ_p log_p(x) = z · ρ / sinh ρ`` with ``ρ = √c d``, the tangent vector in an
-  orthonormal frame at p, unchanged when points and p move together.
+- frame coordinates, of length d: ``σ_p log_p(x) = z · ρ / sinh ρ`` with ``ρ = √c d`` and the conformal factor
+  ``σ_p = 2 / g_p``. They are the coordinates of the tangent vector in an orthonormal frame at p. If an isometry moves
+  all points and p, all rows change by the same rotation or reflection.
 
 Rows for boundaries that need not pass through p are in :mod:`hyplearn.cone`.
 
@@ -41,7 +42,7 @@ Features = Literal["frame", "z"]
 def frame_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
     r"""Compute the coordinates of points in an orthonormal frame at p.
 
-    .. math:: \sigma_p \log_p(x), \qquad \|\sigma_p \log_p(x)\| = d(x, p)
+    .. math:: \sigma_p \log_p(x), \qquad \|\sigma_p \log_p(x)\| = d(x, p), \qquad \sigma_p = \frac{2}{1 - c\|p\|^2}
 
     Parameters
     ----------
@@ -85,9 +86,10 @@ def from_frame(v: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def eta(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Compute the weight η of each point in the paper's perceptron, which is the ratio of z to the logarithmic map.
+    r"""Compute the weight η of each point in the paper's perceptron, for which ``z = η log_p(x)``.
 
-    .. math:: \eta = \sigma_p \frac{\sinh(\sqrt c\, d)}{\sqrt c\, d}, \qquad d = d(x, p)
+    .. math:: \eta = \sigma_p \frac{\sinh(\sqrt c\, d)}{\sqrt c\, d}, \qquad d = d(x, p), \qquad
+              \sigma_p = \frac{2}{1 - c\|p\|^2}
 
     At x = p the weight is σ_p; the paper states 0.
     """
@@ -110,7 +112,7 @@ def implicit_rows(
 ) -> "TangentRows":
     """Build implicit rows of frame coordinates or z features, which store two values per row but no copy of X.
 
-    Pass ``gaps``, the gaps of X, and ``squares``, the squared distances to p, if they are already known.
+    The gaps 1 - c‖x‖² and the squares ‖x - p‖² of all points are computed unless they are passed.
 
     Examples
     --------
@@ -135,8 +137,7 @@ def z_dot(X: Array, w: Array, p: Array, *, c: float, gaps: Array) -> Array:
 
     X and the gaps are not validated; estimators call this function for predictions after they have validated X.
     """
-    products = bent_products(X, p, w, c * float(p @ w) / _gap_of_p(p, c))
-    products *= 2
+    products = bent_products(X, p, 2 * w, 2 * (c * float(p @ w) / _gap_of_p(p, c)))
     products /= gaps
     return products
 
@@ -197,7 +198,7 @@ class TangentRows:
     def fill(self, index: slice | Array, out: Array) -> Array:
         """Write the selected rows to an array of float64, and return it."""
         along = self.along[index, None]
-        if not self.p.any():  # p = 0 for explicit rows, for which only the signs are applied
+        if not self.p.any():  # for p = 0, as in explicit rows, row i is along_i x_i
             return np.multiply(self.X[index], along, out=out)
         np.subtract(self.X[index], self.p, out=out)
         out *= along

@@ -1,10 +1,14 @@
 """First steps on the command line: fast help, advice that works in a shell, and output without control characters."""
 
+import ast
 import importlib
 import json
+import re
 import subprocess
 import sys
 import warnings
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +16,7 @@ import pytest
 pytest.importorskip("typer")
 
 import hyplearn
-from hyplearn.cli.app import COMMANDS, DATASETS, _messages, as_options
+from hyplearn.cli.app import COMMANDS, DATASETS, IN_SHELL, _messages, as_options
 from hyplearn.cli.output import UNSAFE, cell_text, csv_text, visible
 from hyplearn.geometry import ball_to_hyperboloid
 from support.fitted_models import ball
@@ -88,6 +92,29 @@ def test_swapped_arguments_raise_a_clear_error(run, points, model_file):
 def test_advice_is_given_in_command_line_terms():
     told = as_options("Convert them with hyplearn.embedding.from_hyperboloid(X, curvature=-0.5).\nRaise tol, lower C.")
     assert told == ("Convert them with hyplearn embed DATA --method hyperboloid -o POINTS.\nRaise tol, lower --c.")
+
+
+@pytest.mark.parametrize(("pattern", "command"), IN_SHELL)
+def test_every_rewritten_advice_occurs_in_a_message(pattern, command):
+    assert any(re.search(pattern, text) for text in _texts_of_the_package())
+
+
+@cache
+def _texts_of_the_package():
+    """Return the string constants of the package without those of the command line; values are shown as ``…``."""
+    texts = []
+    for path in Path(hyplearn.__file__).parent.rglob("*.py"):
+        if path.parent.name != "cli":
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.JoinedStr):
+                    texts.append("".join(part.value if _is_text(part) else "…" for part in node.values))
+                elif _is_text(node):
+                    texts.append(node.value)
+    return texts
+
+
+def _is_text(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def test_points_of_a_hyperboloid_become_points_of_the_ball(run, tmp_path):

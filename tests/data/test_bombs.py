@@ -2,61 +2,83 @@
 
 import io
 import zipfile
+import zlib
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from hyplearn import files, open_points
+from hyplearn import open_points
 from hyplearn.datasets import load_points
+from hyplearn.files import check_unpacked
 
-
-@pytest.fixture(autouse=True)
-def small_limit(monkeypatch):
-    """Reduce the limit from a gibibyte to a megabyte."""
-    monkeypatch.setattr(files, "LARGEST_UNPACKED", 2**20)
-
-
-ZEROS = np.zeros((100_000, 2))
+ZEROS = np.zeros((1_000_000, 2))
+COPIES = 68  # more than a gibibyte of zeros in all
 
 
 def npz(folder):
-    np.savez_compressed(folder / "bomb.npz", X=ZEROS)
+    archive = zipfile.ZipFile(folder / "bomb.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+    with archive, archive.open("X.npy", "w", force_zip64=True) as array:
+        shape = (COPIES * len(ZEROS), 2)
+        np.lib.format.write_array_header_1_0(array, {"descr": "<f8", "fortran_order": False, "shape": shape})
+        for _ in range(COPIES):
+            array.write(ZEROS)
     return folder / "bomb.npz"
 
 
 def parquet(folder):
-    pytest.importorskip("pyarrow")
-    pd.DataFrame(ZEROS, columns=["u", "v"]).to_parquet(folder / "bomb.parquet")
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"u": ZEROS[:, 0], "v": ZEROS[:, 1]})
+    with pq.ParquetWriter(folder / "bomb.parquet", table.schema) as writer:
+        for _ in range(COPIES):
+            writer.write_table(table)
     return folder / "bomb.parquet"
 
 
 def hdf5(folder):
     h5py = pytest.importorskip("h5py")
     with h5py.File(folder / "bomb.h5", "w") as file:
-        file.create_dataset("X", data=ZEROS, compression="gzip", compression_opts=9, chunks=(10_000, 2))
+        data = file.create_dataset("X", (COPIES * len(ZEROS), 2), "f8", compression="gzip", chunks=ZEROS.shape)
+        chunk = zlib.compress(ZEROS, 9)
+        for copy in range(COPIES):
+            data.id.write_direct_chunk((copy * len(ZEROS), 0), chunk)
     return folder / "bomb.h5"
 
 
-@pytest.mark.parametrize("save", [npz, parquet, hdf5])
-def test_a_file_that_unpacks_to_a_hundred_times_its_size_is_rejected(tmp_path, save):
-    path = save(tmp_path)
-    assert ZEROS.nbytes > 100 * path.stat().st_size
+@pytest.fixture(scope="module")
+def bomb(request, tmp_path_factory):
+    return request.param(tmp_path_factory.mktemp("bombs"))
+
+
+@pytest.mark.parametrize("bomb", [npz, parquet, hdf5], indirect=True)
+def test_a_file_that_unpacks_to_a_hundred_times_its_size_is_rejected(bomb):
+    assert COPIES * ZEROS.nbytes > max(2**30, 100 * bomb.stat().st_size)
     with pytest.raises(
-        ValueError, match=r"bomb\.\w+.* unpacks to 0\.0 GiB, [\d,]+ times its size; (.|\n)*\n\w+ "
+        ValueError, match=r"bomb\.\w+.* unpacks to 1\.0 GiB, [\d,]+ times its size; (.|\n)*\n\w+ "
     ) as caught:
-        load_points(path, labelled=False)
+        load_points(bomb, labelled=False)
     assert "savez" in str(caught.value) or "open_points" in str(caught.value)
 
 
-@pytest.mark.parametrize("save", [parquet, hdf5])
-def test_a_rejected_file_can_be_read_in_blocks(tmp_path, save):
-    blocks = open_points(save(tmp_path)).blocks()
+@pytest.mark.parametrize("bomb", [parquet, hdf5], indirect=True)
+def test_a_rejected_file_can_be_read_in_blocks(bomb):
+    blocks = open_points(bomb).blocks()
     assert len(next(iter(blocks)).X) > 0
 
 
+def test_large_files_with_normal_compression_are_accepted():
+    check_unpacked("points.npz", 2**40, 2**34, "")
+    with pytest.raises(ValueError, match="unpacks to 1024"):
+        check_unpacked("points.npz", 2**40, 2**33, "")
+
+
+def test_small_files_may_have_any_compression():
+    check_unpacked("points.npz", 2**30, 1, "")
+    with pytest.raises(ValueError, match="unpacks to 1"):
+        check_unpacked("points.npz", 2**30 + 1, 1, "")
+
+
 def test_points_with_normal_compression_are_read(tmp_path):
-    X = np.random.default_rng(0).normal(size=(100_000, 2))
+    X = np.random.default_rng(0).normal(size=(1000, 2))
     np.savez_compressed(tmp_path / "points.npz", X=X)
     assert np.array_equal(load_points(tmp_path / "points.npz")[0], X)
 

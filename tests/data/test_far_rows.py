@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from hyplearn import (
     PoincareSecondOrderPerceptron,
     PoincareSVC,
 )
-from hyplearn.data.far_rows import find_fences, leave_out_far_rows, robust_centres
+from hyplearn.data import far_rows
+from hyplearn.data.far_rows import find_far_rows, find_fences, leave_out_far_rows, robust_centres
 from hyplearn.data.training import TrainingData
 from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import distance, project, rotate, translate
@@ -247,3 +249,55 @@ def test_a_certificate_covers_the_kept_rows_and_the_others_are_reported_once(nam
         distances = model.distances(np.delete(X, rows, axis=0))
         own = np.where(np.delete(codes, rows)[:, None] == np.arange(3), distances, -distances)
         assert np.allclose(model.margin_, own.min(axis=0), rtol=1e-9)
+
+
+def known(X, codes, **options):
+    """Training data whose smallest gap is known, as after the pass that counts the classes."""
+    data = training(X, codes, **options)
+    return replace(data, least_gap=float(data.gathered().gaps.min()))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(0, 10**6), st.integers(1, 3), st.floats(0.1, 3.0), st.floats(0.0, 6.0), st.floats(0.0, 20.0),
+    st.sampled_from([0.25, 1.0, 4.0]),
+)  # fmt: skip
+def test_a_known_smallest_gap_changes_no_far_row(seed, d, spread, shift, outlier, c):
+    """No row is far if the proof says so, wherever the classes and the outliers lie."""
+    rng = np.random.default_rng(seed)
+    codes = np.arange(60) % 3
+    frame = spread * rng.standard_normal((60, d)) + shift * rng.standard_normal((3, d))[codes]
+    frame[0] += outlier * rng.standard_normal(d)
+    X = project(from_frame(frame / np.sqrt(c), np.zeros(d), c=c), c=c)
+    plain, fast = find_far_rows(training(X, codes, c=c)), find_far_rows(known(X, codes, c=c))
+    assert np.array_equal(fast.rows, plain.rows)
+
+
+@pytest.mark.parametrize("d", [2, 5, 20])
+def test_rows_near_the_origin_need_no_search(d, monkeypatch):
+    """Beyond 16 dimensions the fences are computed, but no row is compared with them."""
+    X, codes = normals(3000, d)
+    data = known(X, codes)
+    monkeypatch.setattr(far_rows, "_far_rows", None)
+    if d <= 16:
+        monkeypatch.setattr(far_rows, "find_fences", None)
+    assert not len(find_far_rows(data).rows)
+    with pytest.raises(TypeError):
+        find_far_rows(training(X, codes))
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_errors_of_centres_are_bounded(d):
+    rng = np.random.default_rng(d)
+    X, codes = normals(d=d)
+    block = training(X, codes).gathered()
+    centres = robust_centres(block.X, block.codes, block.gaps, block.row_weights, 3, 1.0)
+    classes = far_rows._by_class(block.X, block.codes, block.gaps, block.row_weights, 3)
+    tight = 0
+    for _ in range(100):
+        M = project(centres + rng.choice([1e-3, 1e-2, 0.1, 0.3]) * rng.standard_normal((3, d)))
+        errors = far_rows._errors(*far_rows._derivatives(classes, M, 1.0))
+        apart = np.array([distance(m, centre) for m, centre in zip(M, centres, strict=True)])
+        assert np.all(apart <= errors + 1e-6)
+        tight += np.count_nonzero(errors < 4 * apart)
+    assert tight > 50

@@ -124,11 +124,22 @@ def test_weights_that_do_not_separate_prove_no_bound(classifier, separable):
 @both
 def test_inseparable_classes_have_no_bound_and_a_warning_with_the_mistakes(classifier, overlapping):
     X, y = overlapping
-    with pytest.warns(ConvergenceWarning, match=r"still made mistakes in the last of 7 passes \(right: \d+\)"):
+    with pytest.warns(ConvergenceWarning, match=r"mistakes in its last pass \(right: \d+ in pass 7\).\n.*raise max"):
         model = classifier(max_epochs=7).fit(X, y)
     assert not model.converged_.any()
     assert np.isnan(model.mistake_bound_).all()
     assert model.n_iter_[0] == 7
+
+
+@both
+def test_the_warning_names_the_last_pass_if_training_stopped_early(classifier, overlapping):
+    X, y = (np.repeat(part, 4, axis=0) for part in overlapping)
+    with pytest.warns(ConvergenceWarning, match="still made mistakes") as caught:
+        model = classifier(max_epochs=5000, calibration=None).fit(X, y)
+    assert model.n_iter_[0] < 5000
+    (told,) = (str(warning.message) for warning in caught)
+    assert f"in pass {model.n_iter_[0]})" in told
+    assert "raise max_epochs" not in told
 
 
 @both

@@ -1,6 +1,9 @@
 """Predictions written to files equal those in memory, and a file is complete or does not exist."""
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC, open_points, predict_to_file
+from hyplearn.files import write_whole
 from support.stored import FORMATS, npy, parquet, separated
 
 METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function"]
@@ -165,3 +169,31 @@ def test_labels_of_several_types_cannot_be_written(tmp_path):
 
     with pytest.raises(ValueError, match="Labels of several types cannot be written"):
         predict_to_file(Mixed(), X, tmp_path / "out.npy")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("suffix", [".npy", ".parquet"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_process_leaves_no_file(tmp_path, suffix, number):
+    np.save(tmp_path / "X.npy", X)
+    code = f"""
+import os, signal
+from hyplearn import PoincareLogisticRegression, open_points, predict_to_file
+
+class Killed(PoincareLogisticRegression):
+    calls = 0
+
+    def predict(self, X):
+        self.calls += 1
+        if self.calls == 2:
+            os.kill(os.getpid(), {int(number)})
+        return super().predict(X)
+
+model = Killed().fit([[0.1, 0.2], [-0.1, 0.2]], ["a", "b"])
+os.chdir({str(tmp_path)!r})
+predict_to_file(model, "X.npy", "out{suffix}", block_rows=10)
+"""
+    found = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
+    assert found.returncode == -number, found.stderr
+    write_whole(tmp_path / "next", b"")  # the next write removes temporary files that were left behind
+    assert {path.name for path in tmp_path.iterdir()} == {"X.npy", "next"}

@@ -165,8 +165,9 @@ def test_the_number_of_passes_is_counted():
     source.on_block = blocks.append
     svc = PoincareSVC([0.0, 0.0], loss="hinge", calibration=None).fit(source)
     assert source.n_passes == len(blocks)  # one block per pass
-    # Five more passes: class counts, sample and far rows before the fit; support vectors and the margin after it.
-    assert svc.n_passes_[0] == source.n_passes - 5
+    # Four more passes: class counts and sample before the fit; support vectors and the margin after it. The sample
+    # proves that no row is far, so there is no pass for far rows.
+    assert svc.n_passes_[0] == source.n_passes - 4
     counted = in_blocks(X, y)
     svc.set_params(trim=False).fit(counted)
     assert svc.n_passes_[0] == counted.n_passes - 3

@@ -127,6 +127,20 @@ def test_kernels_of_landmarks_match_the_definition(name):
     assert np.allclose(values, kernel_between(name, X, L, scale=0.8, c=1.0), rtol=1e-12, atol=1e-290)
 
 
+@pytest.mark.parametrize("name", ["laplacian", "secant", "heat"])
+@pytest.mark.parametrize("d", [1, 2, 5, 40])
+@pytest.mark.parametrize("c", [1e-300, 0.3, 7.0, 1e300])
+def test_kernels_of_landmarks_are_accurate_in_every_dimension_and_curvature(name, d, c):
+    X, L = (cloud(np.random.default_rng(seed), n, d, c, smallest_gap=1e-9) for seed, n in ((0, 30), (1, 600)))
+    kernel = LandmarkKernel(name, 1.5, c, L)
+    due = kernel_between(name, X, L, scale=1.5, c=c)
+    assert np.allclose(kernel.values(X, row_gaps(X, c)), due, rtol=1e-11, atol=1e-290)
+    wide = np.full((30, 603), 7.0)
+    kernel.fill(X, row_gaps(X, c), wide)
+    assert np.array_equal(wide[:, :600], kernel.values(X, row_gaps(X, c)))
+    assert np.all(wide[:, 600:] == 7.0)
+
+
 @pytest.mark.parametrize("name", ["laplacian", "secant"])
 def test_linear_columns_have_the_values_of_cone_coordinates_at_landmarks(name):
     L = cloud(np.random.default_rng(0), 80, 2, 1.0, smallest_gap=1e-3)

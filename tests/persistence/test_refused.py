@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hyplearn
-from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC
+from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC
 from hyplearn.decision.calibration import Calibration
 from hyplearn.geometry import project
 from hyplearn.persistence import ModelFileError
@@ -221,6 +221,27 @@ def test_the_largest_numbers_that_load_have_finite_scores_everywhere_in_the_ball
         far = project(np.vstack([X, 2 * X]))
         assert np.all(np.isfinite(model.decision_function(far)))
         assert not np.any(np.isnan(model.predict_proba(far)))
+
+
+@pytest.mark.parametrize("value", [np.diag([4e7, 0.0]), [[0.0, 1.0], [0.0, 0.0]], np.full((2, 2), 1e59), -np.eye(2)])
+def test_a_perceptron_with_a_matrix_that_is_no_projector_is_rejected(value):
+    X, y = ball()
+    model = PoincareSecondOrderPerceptron(max_epochs=2, a=0.0).fit(X, y)
+    model._perceptrons[0].outside[:] = value
+    with pytest.raises(ValueError, match=r"_perceptrons\.outside must be orthogonal projectors"):
+        to_bytes(model)
+
+
+@pytest.mark.parametrize("d", [2, 30])
+def test_the_projectors_of_perceptrons_load(path, d):
+    """Also after rows that are almost in the span of earlier ones, which magnify rounding errors."""
+    rng = np.random.default_rng(d)
+    X = rng.standard_normal((200, d)) * np.logspace(0, -12, d)
+    X *= 0.9 / np.linalg.norm(X, axis=1).max()
+    model = PoincareSecondOrderPerceptron(reference="origin", max_epochs=3, a=0.0, calibration=None)
+    quietly_fitted(model, X, rng.integers(2, size=200))
+    path.write_bytes(to_bytes(model))
+    assert np.array_equal(hyplearn.load(path)._perceptrons[0].outside, model._perceptrons[0].outside)
 
 
 def test_booleans_must_be_0_or_1(path):

@@ -316,15 +316,15 @@ def test_more_dimensions_are_drawn_on_a_plane_and_the_title_says_so(ax):
 def test_several_classes_of_more_dimensions_are_shown_by_their_predictions(ax):
     X = cloud(np.random.default_rng(1), 200, 4, 1.0)
     y = np.argmax(X[:, :3], axis=1)
-    y[::20] = 3  # some points that are predicted wrongly
+    y[::20] = 3  # some points that are misclassified
     svc = PoincareSVC("boundary", C=10, calibration=None).fit(X, y)
     display = BoundaryDisplay.from_estimator(svc, X, y, resolution=40).plot(ax)
     assert "4 dimensions on the geodesic plane through the mean" in ax.get_title()
-    assert f"right for {display.plane.agreement:.0%} of the points" in ax.get_title()
+    assert f"agrees with {display.plane.agreement:.0%} of all predictions" in ax.get_title()
     assert display.boundaries == []
     wrong = svc.predict(X) != y
     assert wrong.sum() >= 5
-    crossed = markers(ax, f"predicted wrongly: {wrong.sum()} of 200")
+    crossed = markers(ax, f"misclassified: {wrong.sum()} of 200")
     assert np.array_equal(crossed, display.plane.project(X)[wrong])
     pixels = np.stack(np.meshgrid(display.grid, display.grid), axis=-1)
     inside = np.linalg.norm(pixels, axis=-1) < 1

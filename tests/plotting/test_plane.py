@@ -104,7 +104,7 @@ def test_regions_of_ten_dimensions_match_the_predictions():
     assert agree == plane.agreement > 0.95
     # On the plane itself, which is far from all points, the predictions are different.
     assert np.mean(model.predict(plane.embed(plane.project(X))) == y) < 0.8
-    assert f"right for {agree:.0%} of the points" in plane.statement
+    assert f"agrees with {agree:.0%} of all predictions" in plane.statement
 
 
 def test_the_plane_holds_the_directions_that_the_predictions_depend_on():

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from hyplearn.solvers import platt
 from hyplearn.solvers.platt import Sigmoids, fit_sigmoid, fit_sigmoids
 from support.naive import platt_loss
 
@@ -100,3 +101,10 @@ def test_sigmoids_fitted_at_once_are_those_fitted_one_by_one(pinned):
             for pairs in (found, again)
         ]
         assert np.allclose(*losses, rtol=10 * tol, atol=1e-9)
+
+
+def test_the_kernel_is_compiled_for_one_memory_layout_only():
+    rng = np.random.default_rng(0)
+    positive = rng.random((3, 50)) < 0.5
+    fit_sigmoids(positive + rng.standard_normal((3, 50)), positive, np.ones(50))
+    assert len(platt._sums.signatures) == 1

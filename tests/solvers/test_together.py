@@ -22,7 +22,7 @@ def made(n=120, m=5, K=3, seed=0):
 def folds(rows, codes, K=3, n_folds=4, C=2.0, seed=0):
     """Problems of all classes and folds; in each, the held-out rows have cost 0."""
     rng = np.random.default_rng(seed)
-    weights, dealt = rng.uniform(0.2, 3.0, len(rows)), rng.integers(n_folds, size=len(rows))
+    weights, dealt = rng.uniform(0.2, 3.0, len(codes)), rng.integers(n_folds, size=len(codes))
     costs = np.where(dealt[:, None] == np.arange(n_folds), 0.0, C * weights[:, None])
     return Problems.of_classes(rows, codes, np.arange(K), weights).in_folds(costs)
 
@@ -37,7 +37,7 @@ def check(problems, found):
     """Check the objective of every problem, and that the solver of one problem finds the same weights."""
     for b, w in enumerate(found.W):
         signs, costs = parts(problems, b)
-        U = signs[:, None] * problems.rows
+        U = signs[:, None] * problems.rows[problems.sets[b]]
         alone = solve_svm(Rows.explicit(U, costs), loss="squared_hinge", tol=TOL)
         assert np.allclose(w, alone.w, rtol=1e-5, atol=1e-6 * np.abs(alone.w).max())
         assert found.primal[b] == pytest.approx(naive.svm_primal(U, costs, w, "squared_hinge"), rel=1e-12)
@@ -54,6 +54,38 @@ def test_every_problem_has_the_solution_of_the_single_problem_solver(m):
     found = solve_together(problems, tol=TOL)
     assert found.W.shape == (12, m)
     check(problems, found)
+
+
+def separate(n=120, m=5):
+    """Problems of three classes and four folds, in which each class has its own rows."""
+    rows, codes = made(n, m)
+    rng = np.random.default_rng(1)
+    return folds(rows + 0.3 * rng.standard_normal((3, n, m)), codes)
+
+
+@pytest.mark.parametrize("m", [5, 30])
+@pytest.mark.parametrize("numbers", [1, 500, 2**19])
+def test_problems_with_separate_rows_have_the_solutions_of_the_single_problem_solver(m, numbers):
+    problems = separate(m=m)
+    assert np.array_equal(problems.sets, np.repeat([0, 1, 2], 4))
+    check(problems, solve_together(problems, tol=TOL, group_numbers=numbers))
+
+
+def test_separate_rows_in_their_span():
+    problems = separate(n=20, m=50)
+    found = solve_together(problems, tol=TOL)
+    check(problems, found)
+    assert solve_together(problems, tol=TOL, start=found.W).n_iter <= 1
+
+
+def test_products_that_are_too_many_to_keep_change_nothing(monkeypatch):
+    problems = separate()
+    kept = solve_together(problems, tol=TOL)
+    monkeypatch.setattr(together, "KEPT_NUMBERS", 0)
+    problems = separate()
+    again = solve_together(problems, tol=TOL)
+    assert problems.products is None
+    assert np.array_equal(again.W, kept.W)
 
 
 def test_fewer_rows_than_columns_are_solved_in_their_span():
@@ -78,11 +110,11 @@ def test_liblinear_finds_the_same_weights():
         assert np.allclose(w, rival.coef_[0], rtol=1e-4, atol=1e-5)
 
 
-def test_order_of_problems_is_fold_by_fold_and_class_by_class():
+def test_order_of_problems_is_class_by_class_and_fold_by_fold():
     rows, codes = made()
     problems = folds(rows, codes)
-    assert np.array_equal(problems.positives, np.tile([0, 1, 2], 4))
-    assert np.array_equal(problems.columns, np.repeat([0, 1, 2, 3], 3))
+    assert np.array_equal(problems.positives, np.repeat([0, 1, 2], 4))
+    assert np.array_equal(problems.columns, np.tile([0, 1, 2, 3], 3))
     assert np.array_equal(problems.signs(4)[0], np.where(codes == 1, 1.0, -1.0))
     assert problems.signs(slice(2, 7)).shape == (5, 120)
 
@@ -169,14 +201,13 @@ def test_separable_rows_are_solved():
     check(problems, solve_together(problems, tol=TOL))
 
 
-def test_solutions_carry_dual_variables_that_prove_the_gap():
-    rows, codes = made()
-    problems = folds(rows, codes)
+@pytest.mark.parametrize("problems", [folds(*made()), separate()], ids=["shared rows", "separate rows"])
+def test_solutions_carry_dual_variables_that_prove_the_gap(problems):
     found = solve_together(problems, tol=1e-6)
     for b, solution in enumerate(solutions_of(problems, found, 1e-6)):
         signs, costs = parts(problems, b)
-        U = signs[:, None] * rows
-        alpha = np.zeros(len(rows))
+        U = signs[:, None] * problems.rows[problems.sets[b]]
+        alpha = np.zeros(len(U))
         alpha[solution.support] = solution.alpha
         assert np.all(solution.alpha > 0)
         assert not alpha[costs == 0].any()

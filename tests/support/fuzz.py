@@ -19,8 +19,10 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS)]
 CORPUS, FAILURES = TESTS / "corpus", TESTS.parent / "out" / "fuzz"
-# Number of inputs per process, and its limits in seconds and bytes of address space, which stop decompression bombs.
+# Number of inputs per process, and its limits in CPU seconds and in bytes of address space, which stop bombs.
 BATCH, SECONDS, MEMORY = 500, 300, 6 * 2**30
+# Seconds after which a process is stopped that waits without using its CPU time.
+PATIENCE = 3600
 REFUSED = (ValueError, OSError, ImportError)
 
 
@@ -174,6 +176,8 @@ def child(group, first):
 
     if group not in UNLIMITED:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    signal.signal(signal.SIGXCPU, out_of_time)
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 60))  # the second limit kills a library that hangs
     warnings.simplefilter("ignore")
     outcomes = Counter()
     for number in range(first, first + FEWER.get(group, BATCH)):
@@ -183,6 +187,11 @@ def child(group, first):
             print(json.dumps({"failed": number, "error": f"{type(error).__name__}: {error}"[:500]}))
             return
     print(json.dumps(outcomes))
+
+
+def out_of_time(*_):
+    """Raise an error, which names the input, when the CPU time of a process is used up."""
+    raise TimeoutError(f"no end after {SECONDS} s of CPU time")
 
 
 def main():
@@ -218,9 +227,9 @@ def run_child(group, first):
     """Outcome of a batch; a crash or a hanging process is a failure too."""
     command = [sys.executable, __file__, "--child", group, str(first)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=os.environ, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=os.environ, check=False)
     except subprocess.TimeoutExpired:
-        return {"failed": first, "error": f"no end after {SECONDS} s"}
+        return {"failed": first, "error": f"no end after {PATIENCE} s"}
     lines = done.stdout.splitlines()
     return json.loads(lines[-1]) if done.returncode == 0 and lines else {"failed": first, "error": done.stderr[-500:]}
 

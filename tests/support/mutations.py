@@ -12,6 +12,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -286,10 +287,15 @@ def outcome(data, path):
     return "loaded"
 
 
+@cache
+def originals():
+    """Return the bytes of the files of all fitted models."""
+    return [to_bytes(model) for model in fitted()]
+
+
 def run(count, first=0):
     """Outcomes of mutations by kind; an exception names the number of its mutation."""
-    files = [to_bytes(model) for model in fitted()]
-    found = Counter()
+    files, found = originals(), Counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "mutated.hyp")
         for number in range(first, first + count):

@@ -41,12 +41,12 @@ COMMANDS = {
     "classify": (
         "cells",
         "classify",
-        "Predict cell types, and add types, probabilities and prediction sets to the cells' file.",
+        "Predict cell types, and add the types, probabilities and prediction sets to the file.",
     ),
     "transfer": (
         "cells",
         "transfer",
-        "Map cells into the ball of an atlas, predict their types from its labels, and add these to the cells' file.",
+        "Map cells into the ball of an atlas, predict their types from the labels of the atlas, and write the results.",
     ),
     "evaluate": (
         "evaluate",
@@ -143,7 +143,7 @@ IN_SHELL = (
     (r"pass the absolute curvature c of your embedding", "pass the --curvature of your embedding"),
     (r"set curvature to that", "set --curvature to that"),
 )
-# Class of the usage errors of click. It is defined in different modules, depending on the version of typer.
+# Click's class of usage errors. The module that defines it depends on the version of typer.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 
 
@@ -280,7 +280,10 @@ def _as_flag(found: re.Match[str]) -> str:
 
 
 def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
-    """Return the distinct warning messages, except warnings for developers, such as deprecations in libraries."""
+    """Return the distinct warning messages, except warnings for developers, such as deprecations in libraries.
+
+    If several messages differ only in numbers or details, only the first one and the number of the others are given.
+    """
     from hyplearn.data.points import counted
 
     kept = [w for w in caught if not issubclass(w.category, (DeprecationWarning, FutureWarning, ImportWarning))]

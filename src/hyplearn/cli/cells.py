@@ -72,7 +72,7 @@ def _with_options(command: Callable[..., Outcome]) -> Callable[..., Outcome]:
 
 @_with_options
 def classify(data: CELLS, **options: Any) -> Outcome:
-    """Predict cell types, and add types, probabilities and prediction sets to the cells' file."""
+    """Predict cell types, and add the types, probabilities and prediction sets to the file."""
     return _predict([data], **options)
 
 
@@ -80,7 +80,7 @@ def classify(data: CELLS, **options: Any) -> Outcome:
 def transfer(
     atlas: CELLS, data: Annotated[Path, typer.Argument(help="The cells to predict: .h5ad or .zarr.")], **options: Any
 ) -> Outcome:
-    """Map cells into the ball of an atlas, predict their types from its labels, and add these to the cells' file."""
+    """Map cells into the ball of an atlas, predict their types from the labels of the atlas, and write the results."""
     return _predict([atlas, data], **options)
 
 
@@ -122,7 +122,7 @@ def write(cells: Any, path: Path) -> None:
         except BaseException:
             shutil.rmtree(beside, ignore_errors=True)
             raise
-    # Rename the old folder first, because no operating system can replace a non-empty folder in one step.
+    # Rename the old folder first, because renaming cannot replace a folder that is not empty.
     old = beside.with_name(f"{beside.name}.old")
     if target.exists():
         target.rename(old)

@@ -148,7 +148,7 @@ def scores_table(title: str, scores: list[Score], *, first: int | None) -> Any:
 def baselines() -> dict[str, Any]:
     """Return the baselines: Euclidean classifiers that tune C in each training fold, and a majority-class dummy."""
     softmax = LogisticRegression(solver="newton-cholesky", max_iter=1000)
-    # Shuffled, because the rows of a file may be sorted, for example in the order of a tree.
+    # Rows are shuffled, because the rows of a file may be sorted, for example in the order of a tree.
     inner = StratifiedKFold(3, shuffle=True, random_state=0)
     return {
         "Euclidean softmax, tuned": GridSearchCV(softmax, {"C": COSTS}, cv=inner),
@@ -185,7 +185,8 @@ def cross_validate(
     for k, (train, test) in enumerate(split.split(X, y)):
         report(f"{name}: fold {k + 1} of {split.get_n_splits()}")
         with warnings.catch_warnings(), timed_compilation() as seconds:
-            # Ignore warnings about points outside the ball: the fit to all rows gives them with correct row numbers.
+            # Ignore warnings about points outside the ball: the fit to all rows issues this warning with the
+            # correct row numbers.
             warnings.simplefilter("ignore", DataConversionWarning)
             fitted = clone(model).fit(X[train], y[train])
             predicted[test], own = fitted.predict(X[test]), probabilities(fitted, X[test])

@@ -170,7 +170,7 @@ def _summary(found: Fitted, folds: int, output: Path) -> dict[str, str]:
 
 
 def _certificate_text(model: Any) -> str:
-    """Describe the certificate in one line; for several problems, it gives the largest gap."""
+    """Describe the certificate in one line; with several binary problems, the largest gap is given."""
     if hasattr(model, "dual_gap_"):
         statuses = ", ".join(sorted(set(model.status_)))
         return f"{statuses}: proven to be within {np.max(model.dual_gap_):.0e} of the optimum"

@@ -33,7 +33,7 @@ POINTS = Annotated[
     typer.Option("--points", help="Array (npz, h5), comma-separated columns (csv, parquet) or obsm key (h5ad)."),
 ]
 MODEL = Annotated[Path, typer.Argument(help="A model file (.hyp) written by `hyplearn fit`.")]
-# Suffixes of data files, by which a data file that was passed instead of a model file is recognised.
+# Suffixes of data files. They reveal that a data file was passed instead of a model file.
 OTHER_FILES = (".npz", ".npy", ".csv", ".tsv", ".parquet", ".h5", ".zarr", ".h5ad")
 STREAM = Annotated[bool, typer.Option("--stream", help="Read the data in blocks, for files larger than memory.")]
 

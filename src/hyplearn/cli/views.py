@@ -25,7 +25,7 @@ BESIDE = Annotated[
 OF = Annotated[
     str | None,
     typer.Option(
-        "--of", help="Pass training if the model was fitted to these points, held-out if not; the page says it."
+        "--of", help="training if the model was fitted to these points, held-out if not; shown next to the accuracy."
     ),
 ]
 COLUMNS = Annotated[
@@ -35,12 +35,14 @@ NAMES = Annotated[
     str | None,
     typer.Option(
         "--names",
-        help="Column or array with a name for each point; by default column name, array names, or cell names.",
+        help="Column or array with the names of the points; default: the column name, the array names, or cell names.",
     ),
 ]
 EDGES = Annotated[
     Path | None,
-    typer.Option("--edges", help="Tree (.nwk, or .csv with a column parent) or edges (.csv with source and target)."),
+    typer.Option(
+        "--edges", help="Tree (.nwk, or .csv with a column 'parent') or edges (.csv with 'source', 'target')."
+    ),
 ]
 # Maximum number of elements of a list that are printed. This is enough for all classes of the mammals data.
 MOST_SHOWN = 13
@@ -114,7 +116,7 @@ def _read(
 
 def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None) -> None:
     """Draw a figure and write it to a file, without opening a window."""
-    plt = pyplot()  # if matplotlib is missing, the error says how to install it
+    plt = pyplot()  # raises an ImportError with advice if matplotlib is missing
     from matplotlib.figure import Figure
 
     with plt.rc_context(STYLE), replacing(output) as file:

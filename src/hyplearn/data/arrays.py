@@ -33,7 +33,7 @@ CHUNK = 2**20
 
 
 class StoredArray(ABC):
-    """Array on disk that is read in slices of rows. Its file must not change while the array is in use."""
+    """Array in a file or store that is read in slices of rows. The file must not change while the array is in use."""
 
     name: str
     shape: tuple[int, ...]

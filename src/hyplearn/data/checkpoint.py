@@ -58,7 +58,8 @@ class State:
 class CheckpointedPoints(PointSource):
     """Source of points that saves the results of passes to a file, at most once every ``every`` seconds.
 
-    Created by :meth:`~hyplearn.data.points.PointSource.checkpointed`. The file is removed when the fit is finished.
+    It is created by :meth:`~hyplearn.data.points.PointSource.checkpointed`. The file is removed when the fit is
+    finished.
     """
 
     def __init__(self, points: PointSource, path: str | os.PathLike[str], every: float) -> None:

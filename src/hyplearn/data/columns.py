@@ -15,8 +15,8 @@ POINTS_NAMES = ("X", "x", "points", "embedding", "embeddings", "data", "X_train"
 LABEL_NAMES = ("y", "label", "labels", "target")
 # Conventional names of label columns. "y" is not one of them, because a table may have coordinates "x" and "y".
 LABEL_COLUMNS = ("label", "labels", "target", "class")
-# Conventional names of the column and of the array that contain row names. Row names are used as labels only if this
-# name is passed as label=.
+# Conventional names of the column and of the array that contain row names. They are used as labels only if the caller
+# passes label="name" or label="names".
 NAME_COLUMN, NAMES_ARRAY = "name", "names"
 # Number of rows at the start of a table that are read to find the columns of strings and the column of class names.
 HEAD_ROWS = 10_000

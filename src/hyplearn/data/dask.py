@@ -1,7 +1,8 @@
 """Dask support: a source whose points stay on the workers of a cluster, and lazy predictions.
 
-A fit consists of a few passes. In each pass, every worker receives w (or another argument) and sends one part, which is
-merged from all of its chunks. For d features, K classes and s rows near the margin, the sizes of these parts are:
+A fit consists of a few passes. In each pass, every worker receives the arguments of the pass, such as the normal vector
+of the hyperplane, and sends back one result, which is merged from the results of all its chunks. For d features, K
+classes and s rows near the margin, the sizes of these results are:
 
 ==============  =================================================
 pass            bytes from each worker
@@ -9,20 +10,20 @@ pass            bytes from each worker
 hinge           3 kB + 8 d + 8 (d + 2) s
 squared hinge   0.5 kB + 8 d² + 8 d
 class means     0.5 kB + 8 K (d² + d)
-softmax         0.5 kB + 8 (K (d + 2))² up to 300 weights; 8 d² + 8 K d beyond
+softmax         0.5 kB + 8 m² with m = K (d + 2) if m <= 300, else 8 d² + 8 K d
 ==============  =================================================
 
 Every worker receives about 1 kB + 8 K d bytes per pass. The number s is at most 2²⁴ / (d + 16), unless more rows are
 needed to make progress. In addition, the workers send the following once per fit:
 
 - one row in 16, with at most 8 million elements in total, from which a solver starts;
-- for each binary problem with the reference "boundary", the rows of its convex fit: 2 million elements, or 200 rows per
-  dimension if that is more;
+- for each binary problem with the reference "boundary", the rows to which a convex loss is fitted: 2 million elements,
+  or 200 rows per dimension if that is more;
 - the positions and dual variables of the support vectors, 16 bytes per vector, and the support vectors themselves if
   there are at most 2 million of them;
-- at most 4 million elements for probabilities;
-- 20,000 rows for the means;
-- at most 10,000 rows for the reference point.
+- at most 4 million elements of the rows on which probabilities are calibrated;
+- 20,000 rows from which the iteration for the Fréchet means starts;
+- at most 10,000 rows for all other reference points.
 
 These amounts are measured by ``benchmarks/bench_dask.py``.
 
@@ -60,6 +61,8 @@ NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "10 GiB"}
 UNUSED = ("support_", "support_vectors_", "dual_coef_")
 # Type of a chunk: points, labels (None if there are none) and weights (None if all are equal).
 Chunk: TypeAlias = tuple[Array, Array | None, Array | None]
+# Type of a group of chunks that are reduced together: the address of a worker ("" for any), and their indices.
+Group: TypeAlias = tuple[str, list[int]]
 
 
 class DaskPoints(PointSource):
@@ -89,7 +92,7 @@ class DaskPoints(PointSource):
         self.client, self.name, self.n_features = _running_client(client), "X", int(X.shape[1])
         if isinstance(X, dd.DataFrame) and all(isinstance(name, str) for name in X.columns):
             self.feature_names = list(X.columns)
-        chunks = _place_chunks(self.client, _align_chunks(X, y, sample_weight), (X, y, sample_weight))
+        chunks, runs = _place_chunks(self.client, _align_chunks(X, y, sample_weight), (X, y, sample_weight))
         counts = [self.client.submit(_count_rows, one, pure=False) for one in chunks]
         sizes = np.array(self._gathered(counts), dtype=np.int64)
         if not sizes.any():
@@ -98,10 +101,10 @@ class DaskPoints(PointSource):
         kept = np.flatnonzero(sizes)
         self._chunks = [chunks[i] for i in kept]
         self._starts: list[int] = (np.cumsum(sizes) - sizes)[kept].tolist()
-        self._groups = self._group_by_worker()
+        self._groups = self._group_by_worker() if runs is None else _without_empty_chunks(runs, kept)
 
-    def _group_by_worker(self) -> list[tuple[str, list[int]]]:
-        """Return the address of each worker and the indices of its chunks, in the order of the first chunks."""
+    def _group_by_worker(self) -> list[Group]:
+        """Return the address of each worker and the indices of its chunks; workers are sorted by their first chunk."""
         holders = self.client.who_has(self._chunks)
         groups: dict[str, list[int]] = {}
         for i, one in enumerate(self._chunks):
@@ -268,11 +271,13 @@ def _parts(collection: Any) -> list[Any]:
     return list(np.ravel(np.array(collection.to_delayed(), dtype=object)))
 
 
-def _place_chunks(client: Client, parts: Sequence[Sequence[Any]], collections: Sequence[Any]) -> list[Any]:
-    """Compute the chunks and return their futures; chunks that are not persisted are distributed evenly.
+def _place_chunks(
+    client: Client, parts: Sequence[Sequence[Any]], collections: Sequence[Any]
+) -> tuple[list[Any], list[Group] | None]:
+    """Compute the chunks; return their futures and, unless the chunks are persisted, the groups they are divided into.
 
-    Each worker gets a run of consecutive chunks. So the worker of a chunk, and hence the rounding of sums, depends only
-    on the number of workers.
+    Each worker gets a run of consecutive chunks, which stay together even if another worker computes some of them. So
+    the rounding of sums depends only on the number of workers.
     """
     made = [dask.delayed(_as_chunk, pure=False)(*row) for row in parts]
     workers = sorted(client.nthreads())
@@ -281,13 +286,20 @@ def _place_chunks(client: Client, parts: Sequence[Sequence[Any]], collections: S
             "The Dask cluster has no workers.\nStart workers, or wait for them with client.wait_for_workers(1)."
         )
     if futures_of([collection for collection in collections if collection is not None]):
-        return list(client.compute(made))
-    runs = np.array_split(np.arange(len(made)), len(workers))
+        return list(client.compute(made)), None
+    cuts = np.array_split(np.arange(len(made)), len(workers))
+    runs = [(worker, cut.tolist()) for worker, cut in zip(workers, cuts, strict=True) if len(cut)]
     futures: list[Any] = []
-    for worker, run in zip(workers, runs, strict=True):
-        if len(run):
-            futures += client.compute([made[i] for i in run], workers=[worker], allow_other_workers=True)
-    return futures
+    for worker, run in runs:
+        futures += client.compute([made[i] for i in run], workers=[worker], allow_other_workers=True)
+    return futures, runs
+
+
+def _without_empty_chunks(groups: list[Group], kept: Array) -> list[Group]:
+    """Return the groups with the indices of their chunks among the ``kept`` ones; groups without any are omitted."""
+    places = {int(i): place for place, i in enumerate(kept)}
+    renumbered = [(worker, [places[i] for i in run if i in places]) for worker, run in groups]
+    return [(worker, run) for worker, run in renumbered if run]
 
 
 def _as_chunk(X: Any, y: Any, weights: Any) -> Chunk:

@@ -6,11 +6,11 @@ mean, a convex hull or a loss. A row is therefore called *far* if its distance t
 .. math:: Q_3 + 3\, (Q_3 - Q_1) + 4
 
 in units of 1/√c, where :math:`Q_1` and :math:`Q_3` are the quartiles of this distance within the class (Tukey's outer
-fence, plus 4). The centre of a class minimises :math:`\sum w \log \cosh \rho`. There the weighted mean of the Klein
-coordinates relative to the centre vanishes, so that the influence of a row is bounded by its weight. Far rows have at
-most 2 % of the total weight: if more rows exceed these distances, they are regarded as part of the data, and all
-distances are increased. The rule is invariant under isometries, treats weights as numbers of copies, and does not
-depend on the order of rows.
+fence, plus 4). The centre of a class minimises :math:`\sum w \log \cosh \rho`, where ρ is the distance of a row to the
+centre. The weighted mean of the Klein coordinates about this centre is 0, so the influence of a row is bounded by its
+weight. Far rows have at most 2 % of the total weight: if rows with more weight lie beyond these fences, they are
+regarded as part of the data, and all fences are moved outwards. The rule is invariant under isometries, treats weights
+as numbers of copies, and does not depend on the order of rows.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from hyplearn.types import Array
 # A row is far if its distance to the centre of its class exceeds the third quartile of these distances by more
 # than RANGES interquartile ranges plus BEYOND.
 RANGES, BEYOND = 3.0, 4.0
-# Largest share of the total weight that far rows may have. If their share is larger, all fences are widened.
+# Largest share of the total weight that far rows may have. If their share is larger, all fences are moved outwards.
 MOST = 0.02
 # Size of the subsample from which the fences are estimated: SAMPLE rows, or SAMPLE_PER_CLASS rows per class if
 # that is more.
@@ -34,6 +34,10 @@ SAMPLE, SAMPLE_PER_CLASS = 2**11, 128
 # Newton's method for the centres takes at most STEPS steps, none longer than LONGEST, and stops if a step is shorter
 # than SHORTEST. To estimate fences, it stops at FENCE_STEP: in few dimensions the error is about FENCE_STEP squared.
 STEPS, LONGEST, SHORTEST, FENCE_STEP = 50, 2.0, 1e-7, 1e-3
+# Number that is added to the diagonal of the Hessians, so that rounding does not make them singular.
+RIDGE = 1e-9
+# Number of steps after which the proof that no row is far is given up.
+PROOF_STEPS = 3
 # Largest dimension in which Newton steps are taken. In higher dimensions the Hessian is replaced with its upper bound,
 # the identity (majorisation), so that no linear system needs to be solved.
 FEW_DIMENSIONS = 16
@@ -47,13 +51,18 @@ class Fences(NamedTuple):
     centres: Array
     radii: Array
 
+    def safe_gap(self, c: float) -> float:
+        """Return a gap such that no row with this gap or a larger one is far.
+
+        By the triangle inequality, no row within a certain distance of the origin is far.
+        """
+        radius = np.min(self.radii - 2 * np.arctanh(np.sqrt(c) * np.linalg.norm(self.centres, axis=1)))
+        return float(np.cosh(max(radius, 0.0) / 2) ** -2)
+
     def far(self, block: LabelledBlock, c: float) -> Array:
         """Return a mask of the far rows of a block."""
         far = np.zeros(len(block.X), dtype=bool)
-        # By the triangle inequality, no row within this radius of the origin is far. Such rows are recognised by their
-        # gaps, without computing a distance.
-        radius = np.min(self.radii - 2 * np.arctanh(np.sqrt(c) * np.linalg.norm(self.centres, axis=1)))
-        outer = np.flatnonzero(block.gaps * np.cosh(max(radius, 0.0) / 2) ** 2 < 1)
+        outer = np.flatnonzero(block.gaps < self.safe_gap(c))
         if outer.size:
             codes = block.codes[outer]
             rho = distances_to_own(block.X[outer], codes, block.gaps[outer], self.centres, c)
@@ -64,7 +73,7 @@ class Fences(NamedTuple):
 class FarRows(NamedTuple):
     """Fences of the classes, and positions, class codes and weights of the far rows of the training data."""
 
-    fences: Fences
+    fences: Fences | None  # None if it was proven without them that no row is far
     rows: Array
     codes: Array
     weights: Array
@@ -76,17 +85,72 @@ class FarRows(NamedTuple):
         return named + (", ..." if len(self.rows) > NAMED else "")
 
 
+NO_FAR_ROWS = FarRows(None, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+
+
 def find_far_rows(data: TrainingData) -> FarRows:
-    """Find the far rows of the training data in one pass."""
+    """Find the far rows of the training data, in one pass after the pass that draws a subsample for the fences.
+
+    If the smallest gap of all rows proves that no row is far, the second pass is not needed.
+    """
     block, _ = data.subsampled(max(SAMPLE, SAMPLE_PER_CLASS * data.n_classes))
-    fences = find_fences(block, data.n_classes, data.c)
+    present = block.present
+    sample = block if present.all() else block.taken(present)
+    start = _near_centres(sample, data)
+    if start is None:
+        return NO_FAR_ROWS
+    fences = find_fences(sample, data.n_classes, data.c, start=start)
+    if data.least_gap >= fences.safe_gap(data.c):
+        return NO_FAR_ROWS
     return FarRows(fences, *data.fold(_far_rows, columns_joined, fences, data.c))
+
+
+def _near_centres(sample: LabelledBlock, data: TrainingData) -> Array | None:
+    r"""Return points near the robust centres, or None if they prove that no row is far.
+
+    Let R be the largest distance of a row from the origin, q the smallest third quartile of these distances in a class,
+    and D the distance of a centre from the origin. Then a row is at most at the distance R + D from the centre, and the
+    fence is at least at the distance q - D + B, so that no row is far if :math:`2 D \le q + B - R`, with B = BEYOND.
+    """
+    n_classes, c = data.n_classes, data.c
+    M = np.zeros((n_classes, data.n_features))
+    counts = np.bincount(sample.codes, minlength=n_classes)
+    if data.n_features > FEW_DIMENSIONS or not data.least_gap > 0 or not counts.all():
+        return M
+    classes = _by_class(sample.X, sample.codes, sample.gaps, sample.row_weights, n_classes)
+    quartile = min(_third_quartile(gaps, shares) for _, gaps, shares in classes)
+    most = (quartile + BEYOND - 2 * np.arccosh(data.least_gap**-0.5)) / 2 - FENCE_STEP
+    for _ in range(PROOF_STEPS if most > 0 else 0):
+        pulls, hessians = _derivatives(classes, M, c)
+        assert hessians is not None
+        if np.all(2 * np.arctanh(np.sqrt(c) * np.linalg.norm(M, axis=1)) + _errors(pulls, hessians) <= most):
+            return None
+        M, _ = _moved(M, pulls, hessians, c)
+    return M
+
+
+def _errors(pulls: Array, hessians: Array) -> Array:
+    r"""Return upper bounds on the distances to the robust centres, given gradients g and Hessians.
+
+    Along a geodesic, the third derivative of log cosh ρ is at most twice the second. So the slope reaches 0 within the
+    distance :math:`-\tfrac12 \log(1 - 2 \|g\| / \lambda)`, where λ is the smallest eigenvalue of the Hessian.
+    """
+    least = np.maximum(np.linalg.eigvalsh(hessians)[:, 0] - 2 * RIDGE, 0.0)
+    lengths = 2 * np.linalg.norm(pulls, axis=1)
+    known = lengths < least
+    return np.where(known, -0.5 * np.log1p(-lengths / np.where(known, least, np.inf)), np.inf)
+
+
+def _third_quartile(gaps: Array, shares: Array) -> float:
+    """Return the weighted third quartile of the distances from the origin, in units of 1/√c, given the gaps."""
+    order = np.argsort(-gaps)
+    return float(2 * np.arccosh(_quantiles(gaps[order], shares[order], (0.75,))[0] ** -0.5))
 
 
 def leave_out_far_rows(data: TrainingData, classes: Array) -> tuple[TrainingData, str]:
     """Return the training data without far rows, and a message that lists the far rows (empty if there are none)."""
     far = find_far_rows(data)
-    if not len(far.rows):
+    if far.fences is None or not len(far.rows):
         return data, ""
     one = len(far.rows) == 1
     message = (
@@ -99,12 +163,12 @@ def leave_out_far_rows(data: TrainingData, classes: Array) -> tuple[TrainingData
     return replace(data, encoder=replace(data.encoder, far=far.fences.far), totals=totals, weights=spans), message
 
 
-def find_fences(block: LabelledBlock, n_classes: int, c: float) -> Fences:
-    """Estimate the fences of all classes from labelled rows."""
-    present = np.flatnonzero(block.present)
-    part = block if len(present) == len(block.X) else block.taken(present)
+def find_fences(block: LabelledBlock, n_classes: int, c: float, *, start: Array | None = None) -> Fences:
+    """Estimate the fences of all classes from labelled rows; the search for the centres begins at ``start``."""
+    present = block.present
+    part = block if present.all() else block.taken(present)
     weights, codes = part.row_weights, part.codes
-    centres = robust_centres(part.X, codes, part.gaps, weights, n_classes, c, shortest=FENCE_STEP)
+    centres = robust_centres(part.X, codes, part.gaps, weights, n_classes, c, start=start, shortest=FENCE_STEP)
     rho = distances_to_own(part.X, codes, part.gaps, centres, c)
     radii = np.zeros(n_classes)
     order = np.lexsort((rho, codes))
@@ -122,35 +186,60 @@ def find_fences(block: LabelledBlock, n_classes: int, c: float) -> Fences:
 
 
 def robust_centres(
-    X: Array, codes: Array, gaps: Array, weights: Array, n_classes: int, c: float, *, shortest: float = SHORTEST
+    X: Array,
+    codes: Array,
+    gaps: Array,
+    weights: Array,
+    n_classes: int,
+    c: float,
+    *,
+    start: Array | None = None,
+    shortest: float = SHORTEST,
 ) -> Array:
     r"""Return the robust centre of each class, which minimises :math:`\sum w \log \cosh \rho` over the class.
 
-    Up to its sign, the gradient is the weighted sum of the Klein coordinates k of the rows relative to the centre. The
-    Hessian is the weighted sum of I - k kᵀ, which is at most the identity if the weights sum to 1. Steps are taken
-    until no step is longer than ``shortest``.
+    Newton's method starts at ``start``, or at the origin, and stops if no step is longer than ``shortest``.
     """
-    # Sort the rows by class, so that the sums over each class are matrix products.
-    order = np.argsort(codes, kind="stable")
-    X, codes, gaps, weights = X[order].astype(np.float64, copy=False), codes[order], gaps[order], weights[order]
-    shares = weights / np.bincount(codes, weights, n_classes)[codes]
-    ends = np.cumsum(np.bincount(codes, minlength=n_classes))
-    parts = [slice(start, end) for start, end in zip(np.append(0, ends[:-1]), ends, strict=True)]
-    identity: Array = (1 + 1e-9) * np.eye(X.shape[1])
-    M: Array = np.zeros((n_classes, X.shape[1]))
+    classes = _by_class(X, codes, gaps, weights, n_classes)
+    M = np.zeros((n_classes, X.shape[1])) if start is None else start
     for _ in range(STEPS):
-        klein = _klein_rows(X, codes, gaps, M, c)
-        step: Array = np.stack([shares[part] @ klein[part] for part in parts])
-        if X.shape[1] <= FEW_DIMENSIONS:
-            weighted = shares[:, None] * klein
-            squares = np.stack([weighted[part].T @ klein[part] for part in parts])
-            step = np.linalg.solve(identity - squares, step[:, :, None])[:, :, 0]
-        lengths = np.linalg.norm(step, axis=1, keepdims=True)
-        step *= np.minimum(1.0, LONGEST / np.maximum(lengths, LONGEST))
-        M = _moved(M, step, c)
-        if lengths.max(initial=0.0) <= shortest:
+        M, longest = _moved(M, *_derivatives(classes, M, c), c)
+        if longest <= shortest:
             break
     return M
+
+
+def _by_class(X: Array, codes: Array, gaps: Array, weights: Array, n_classes: int) -> list[tuple[Array, Array, Array]]:
+    """Return the points of each class, as columns of an array, with their gaps and weights that sum to 1."""
+    order, ends = np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes, minlength=n_classes)).tolist()
+    columns = np.ascontiguousarray(X[order].T, dtype=np.float64)
+    gaps, shares = gaps[order], (weights / np.bincount(codes, weights, n_classes)[codes])[order]
+    parts = [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    return [(columns[:, part], gaps[part], shares[part]) for part in parts]
+
+
+def _derivatives(classes: Sequence[tuple[Array, Array, Array]], M: Array, c: float) -> tuple[Array, Array | None]:
+    r"""Return the negative gradients of :math:`\sum w \log \cosh \rho` at the rows of M, and the Hessians.
+
+    The negative gradient of a class is the weighted mean of its Klein coordinates k = √c z / cosh ρ, and the Hessian is
+    the weighted mean of I - k kᵀ. In many dimensions the Hessians are not computed, and None is returned for them.
+    """
+    d, pulls, hessians = M.shape[1], np.empty_like(M), []
+    for k, (columns, gaps, shares) in enumerate(classes):
+        m = M[k]
+        s = columns - m[:, None]
+        bend = np.einsum("ji,ji->i", s, s)
+        bend *= c / (1 - c * (m @ m))
+        factors = 2 * np.sqrt(c) / (gaps + 2 * bend)
+        if d > FEW_DIMENSIONS:
+            factors *= shares
+            pulls[k] = s @ factors - (factors @ bend) * m
+            continue
+        s -= m[:, None] * bend
+        s *= factors
+        pulls[k] = s @ shares
+        hessians.append((1 + RIDGE) * np.eye(d) - (shares * s) @ s.T)
+    return pulls, np.stack(hessians) if hessians else None
 
 
 def distances_to_centre(block: LabelledBlock, c: float) -> Array:
@@ -162,26 +251,25 @@ def distances_to_centre(block: LabelledBlock, c: float) -> Array:
 
 def distances_to_own(X: Array, codes: Array, gaps: Array, centres: Array, c: float) -> Array:
     """Return the distance of each row to the centre of its class, in units of 1/√c."""
-    own = centres[codes]
-    squares = np.sum((X - own) ** 2, axis=1)
-    return 2 * np.arcsinh(np.sqrt(c * squares / gaps / (1 - c * np.sum(own**2, axis=1))))
+    s = X - centres[codes]
+    squares = np.einsum("ij,ij->i", s, s)
+    return 2 * np.arcsinh(np.sqrt(squares / gaps * (c / (1 - c * np.sum(centres**2, axis=1)))[codes]))
 
 
-def _klein_rows(X: Array, codes: Array, gaps: Array, M: Array, c: float) -> Array:
-    """Return the Klein coordinates √c z / cosh ρ of each row relative to the centre of its class."""
-    own = M[codes]
-    s = X - own
-    bend = c * np.sum(s**2, axis=1) / (1 - c * np.sum(own**2, axis=1))
-    return (2 * np.sqrt(c) / (gaps + 2 * bend))[:, None] * (s - bend[:, None] * own)
+def _moved(M: Array, pulls: Array, hessians: Array | None, c: float) -> tuple[Array, float]:
+    """Move each point of M along a geodesic by a Newton step, in units of 1/√c; return the length of the longest step.
 
-
-def _moved(M: Array, step: Array, c: float) -> Array:
-    """Move each point of M along a geodesic, by a step that gives the direction and the length in units of 1/√c."""
+    If the Hessians are not known, their upper bound, the identity, replaces them.
+    """
+    step = pulls if hessians is None else np.linalg.solve(hessians, pulls[:, :, None])[:, :, 0]
     lengths = np.linalg.norm(step, axis=1, keepdims=True)
-    t = np.tanh(lengths / 2) / np.where(lengths > 0, lengths, 1.0) * step / np.sqrt(c)
+    step = step * np.minimum(1.0, LONGEST / np.maximum(lengths, LONGEST))
+    short = np.minimum(lengths, LONGEST)
+    t = np.tanh(short / 2) / np.where(short > 0, short, 1.0) * step / np.sqrt(c)
     dot, mm, tt = c * np.sum(M * t, axis=1), c * np.sum(M**2, axis=1), c * np.sum(t**2, axis=1)
     below = 1 + 2 * dot + mm * tt
-    return ((1 + 2 * dot + tt)[:, None] * M + (1 - mm)[:, None] * t) / below[:, None]
+    moved = ((1 + 2 * dot + tt)[:, None] * M + (1 - mm)[:, None] * t) / below[:, None]
+    return moved, float(lengths.max(initial=0.0))
 
 
 def _quantiles(values: Array, weights: Array, shares: Sequence[float]) -> list[float]:

@@ -29,8 +29,8 @@ PIECE = 2**23
 def in_any_order(merge: M) -> M:
     """Mark a function as a merge whose result does not depend on the order of its parts, up to rounding.
 
-    Sums can be merged in any order, concatenations cannot. Each machine merges all of its blocks with such a function,
-    even if they are not consecutive.
+    Sums can be merged in any order; concatenations cannot. Each worker of a cluster merges the parts of all its blocks
+    with such a function, even if the blocks are not consecutive.
     """
     _IN_ANY_ORDER.add(merge)
     return merge
@@ -44,8 +44,8 @@ def needs_order(merge: Merge) -> bool:
 class Folding:
     """Accumulator for the parts of a pass, which are merged in groups of ``PENDING`` parts of equal size.
 
-    Only few parts are kept, and each part is copied only O(log(number of blocks)) times. The order of merges depends
-    only on the number of blocks, so that an interrupted pass can be resumed.
+    Only a few parts are in memory at a time, and each part is copied only O(log(number of blocks)) times. The order of
+    merges depends only on the number of blocks, so that an interrupted pass can be resumed.
     """
 
     def __init__(self, merge: Merge, pending: Iterable[Any] = (), n_blocks: int = 0) -> None:

@@ -1,7 +1,7 @@
-"""Functions for labels and classes, in which labels of object arrays are compared with Python's ``==``.
+"""Validate labels, find the classes, and encode labels as indices of classes.
 
-NumPy's ``==`` is not used for them, because NumPy ignores trailing NULs when it compares strings, and converts members
-of string enumerations to other strings.
+Labels in object arrays are compared with Python's ``==``. NumPy's ``==`` is not used for them, because NumPy ignores
+trailing NULs when it compares strings, and converts members of string enumerations to other strings.
 """
 
 from collections.abc import Iterable, Sequence
@@ -93,7 +93,7 @@ def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
 
 
 def class_sizes(y: Array, start: int = 0) -> tuple[Array, Array]:
-    """Return the sorted distinct labels and the number of rows of each, without codes where they are not needed."""
+    """Return the sorted distinct labels and the number of rows of each; codes are computed only if they are needed."""
     if (offsets := _offsets(y)) is not None:
         sizes = np.bincount(offsets)
         present = np.flatnonzero(sizes)

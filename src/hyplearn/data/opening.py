@@ -34,7 +34,7 @@ def open_points(
     """Open labelled points that need not fit into memory, for ``fit``, ``partial_fit`` and ``predict_to_file``.
 
     Files are never memory-mapped, and no objects are unpickled. If a file is damaged, or changes while it is read, an
-    error with its name is raised.
+    error that names the file is raised.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def opened(
     """Open a source like :func:`open_points`, with the default block size and memory budget.
 
     ``columns`` are the names of the columns that a model was fitted on. They are the coordinates if `points` is None
-    and the source is a table with column names. ``labelled`` says whether to look for labels if `label` is None.
+    and the source is a table with column names. If ``labelled`` is False and `label` is None, no labels are read.
     """
     if isinstance(source, (str, os.PathLike)):
         wanted = Wanted(points, label, weight, basis, fitted=columns, labelled=labelled)
@@ -337,7 +337,7 @@ class BlockPoints(PointSource):
         arrays = tuple(np.array(part, order="C") for part in parts)
         if not 1 <= len(arrays) <= 3 or arrays[0].ndim != 2 or arrays[0].dtype.kind not in "fiu":
             raise ValueError(
-                f"{self.name} must yield blocks (X, y) or (X, y, weights) with numeric rows X; got {given!r:.80}.\n"
+                f"{self.name} must yield blocks X, (X, y) or (X, y, weights) with numeric rows X; got {given!r:.80}.\n"
                 "Yield tuples of arrays of the same length."
             )
         return arrays[0].astype(point_type(arrays[0].dtype), copy=False), *arrays[1:]

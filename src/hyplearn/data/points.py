@@ -77,7 +77,7 @@ class PointSource(ABC):
     stays : bool
         Whether the points stay on the workers of a cluster, even if they would fit into memory.
     in_memory : bool
-        Whether the points are in memory. Blocks are then views, and their rows are kept between passes.
+        Whether the points are in memory. Blocks are then views of the array.
     memory : int
         Maximum size in bytes of points that are loaded into memory and kept between passes.
     on_block : callable or None

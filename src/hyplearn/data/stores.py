@@ -130,14 +130,14 @@ class ZarrArray(StoredArray):
 
 
 class ZarrMask(ZarrArray):
-    """Mask of missing values in a zarr store. Chunks may be missing: AnnData does not store those without True."""
+    """Mask of missing values in a zarr store; its chunks may be missing, because AnnData stores no chunk of False."""
 
     def __init__(self, array: Any) -> None:
         super().__init__(array)
         self.twin = None
 
     def _check_chunks(self) -> None:
-        """Accept missing chunks, which are read as the fill value. The chunks of the values must all be present."""
+        """Accept missing chunks, which are read as the fill value; only the array of values must be complete."""
 
 
 def _filled_otherwise(array: Any) -> Any:
@@ -222,7 +222,7 @@ class ObservationColumn(StoredArray):
 
 
 class Store:
-    """Named arrays in an HDF5 file or a zarr store; ``stored`` and ``mask`` make a :class:`StoredArray` of an array."""
+    """Named arrays in an HDF5 file or a zarr store; ``stored`` and ``mask`` convert each to a :class:`StoredArray`."""
 
     def __init__(
         self, path: Path, content: Any, stored: Callable[[Any], StoredArray], mask: Callable[[Any], StoredArray]
@@ -323,7 +323,7 @@ class Store:
         )
 
     def _array(self, group: Any, name: str, part: str = "") -> StoredArray:
-        """Return an array, which may be stored as values with a mask, as AnnData stores strings with pandas 3."""
+        """Return an array, which may be stored as values with a mask; AnnData stores strings this way with pandas 3."""
         found = self._found(group, name, part)
         if hasattr(found, "dtype"):
             return self.stored(found)

@@ -121,7 +121,7 @@ class Encoder:
 class TrainingData:
     """Validated points with label codes and class counts, created after the pass that counts the classes."""
 
-    # Source of the points, or an array of its points if they fit into memory.
+    # Source of the points; if they fit into memory, an ArrayPoints of the loaded points.
     points: PointSource
     encoder: Encoder
     # Number of rows of each class.
@@ -206,8 +206,8 @@ class TrainingData:
     def subsampled(self, most: int, sides: Array | None = None) -> tuple[LabelledBlock, bool]:
         """Return a reweighted subsample of about ``most`` rows, balanced between sides, and whether rows were left out.
 
-        ``sides`` gives the side of each class; by default each class is a separate side. Whether a row is kept depends
-        only on its position and side.
+        ``sides`` gives the side of each class in a binary problem; by default each class is a side of its own. Whether
+        a row is kept depends only on its position in the source and its side.
         """
         sides = np.arange(self.n_classes) if sides is None else sides
         counts = np.bincount(sides, self.counts).astype(np.int64)
@@ -243,7 +243,7 @@ def _subsample_block(block: LabelledBlock, sides: Array, strides: Array) -> tupl
 
 
 def subsample_strides(counts: Array, most: int) -> Array:
-    """Return a stride k for each class, so that one in k rows makes about ``most`` rows, balanced between classes."""
+    """Return a stride k for each class; keeping one in k rows gives about ``most`` rows, balanced between classes."""
     if counts.sum() <= most:
         return np.ones_like(counts)
     return np.maximum(1, -(-counts // max(1, most // len(counts))))
@@ -252,8 +252,9 @@ def subsample_strides(counts: Array, most: int) -> Array:
 def subsample(start: int, codes: Array, strides: Array) -> Array:
     """Return the indices of the rows of a block to keep: about one in k rows of a class with stride k.
 
-    Of every k consecutive positions in the source, one is drawn at random, and the row at this position is kept if its
-    class has the stride k. Only these positions are visited, so that a small subsample takes little time.
+    The positions in the source are divided into runs of length k. One position of each run is drawn at random, and the
+    row at this position is kept if its class has the stride k. Only these positions are visited, so that a small
+    subsample takes little time.
     """
     stop, kept = start + len(codes), []
     for stride in np.unique(strides):

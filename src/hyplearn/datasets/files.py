@@ -249,7 +249,7 @@ def _read_split(path: Path, layout: str) -> Bunch:
 
 
 def search_folders(data_home: Any, inside: str, *others: Path) -> list[Path]:
-    """List the folders to search: data_home (or HYPLEARN_DATA), its subfolder ``inside``, and ``others`` by default."""
+    """List the folders to search: data_home (by default HYPLEARN_DATA and ``others``), and its subfolder ``inside``."""
     named = os.environ.get("HYPLEARN_DATA") if data_home is None else data_home
     first = [Path(named).expanduser()] if named else []
     return [*first, *(folder / inside for folder in first if inside), *(others if data_home is None else ())]

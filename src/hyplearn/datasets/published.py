@@ -32,7 +32,7 @@ Each row is a noun of WordNet's hierarchy below "mammal", from the root to breed
 points are computed from the tree alone, without the labels: the root is the origin, each child lies at hyperbolic
 distance 1 from its parent, and the directions away from a parent are divided among its children in proportion to their
 numbers of leaves to the power 0.7. No two edges cross. Tree distances are on average 1.31 times the hyperbolic
-distances, and never smaller; the largest ratio, 61, is between two of the 35 children of the rodent. The farthest point
+distances, and never smaller; the largest ratio, 61, is between two of the 35 children of "rodent". The farthest point
 has hyperbolic radius 8.24.
 
 The label of each node is the order to which it belongs:
@@ -183,17 +183,17 @@ _ON_A_LATTICE = "They lie on a pixel grid and are not the output of an algorithm
 _SETS = {
     "olsson": {
         "title": "Olsson's single cells",
-        "origin": "RNA of single cells (Olsson et al., Nature, 2016), embedded like Klimovskaia et al. (2020).",
+        "origin": "RNA of single cells (Olsson et al., Nature, 2016), embedded as in Klimovskaia et al. (2020).",
         "points_note": "They are midpoints of vertices of Euclidean hulls.",
     },
     "cifar": {
         "title": "CIFAR10",
-        "origin": "Images of ten kinds of objects (Krizhevsky, 2009), embedded like Khrulkov et al. (2020).",
+        "origin": "Images of ten kinds of objects (Krizhevsky, 2009), embedded as in Khrulkov et al. (2020).",
         "points_note": _ON_A_LATTICE,
     },
     "fashion-mnist": {
         "title": "Fashion-MNIST",
-        "origin": "Images of ten kinds of clothing (Xiao et al., 2017), embedded like Khrulkov et al. (2020).",
+        "origin": "Images of ten kinds of clothing (Xiao et al., 2017), embedded as in Khrulkov et al. (2020).",
         "points_note": _ON_A_LATTICE,
     },
 }
@@ -235,7 +235,7 @@ def fetch_cifar10(*, data_home: str | os.PathLike[str] | None = None, download_i
     Returns
     -------
     Bunch
-        As :func:`fetch_olsson` returns it.
+        With the same fields as in :func:`fetch_olsson`.
     """
     return fetch_embedding("cifar", data_home, download_if_missing)
 
@@ -251,7 +251,7 @@ def fetch_fashion_mnist(*, data_home: str | os.PathLike[str] | None = None, down
     Returns
     -------
     Bunch
-        As :func:`fetch_olsson` returns it.
+        With the same fields as in :func:`fetch_olsson`.
     """
     return fetch_embedding("fashion-mnist", data_home, download_if_missing)
 

@@ -210,7 +210,7 @@ def _check_extent(margin: float, reference_norm: float, radius: float) -> None:
     """Raise an error if a parameter is out of range, or if a class would be empty for some direction of w."""
     real = numbers.Real
     _check("radius", radius, real, "a number above 0 and below 1, the radius of the ball", lambda r: 0 < r < 1)
-    below_radius = f"a number from 0 to below radius={radius:g}"
+    below_radius = f"a non-negative number below radius={radius:g}"
     _check("reference_norm", reference_norm, real, below_radius, lambda r: 0 <= r < radius)
     _check("margin", margin, real, "a finite non-negative number, a hyperbolic distance", lambda m: 0 <= m < np.inf)
     extent = 2 * np.arctanh(radius) - 2 * np.arctanh(reference_norm)

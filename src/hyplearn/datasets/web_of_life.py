@@ -30,10 +30,10 @@ The Web of Life
 ---------------
 {n} nodes, of which {n_tips} are genomes of bacteria and archaea; 7 ranks.
 
-names    of the nodes, "G..." for genomes, "N..." for nodes above them; the root is the first.
+names    name of each node: "G..." for genomes, "N..." for inner nodes; the root comes first.
 parents  row of each node's parent, always an earlier row; -1 for the root.
-lengths  of the branch above each node; 0 for the root.
-ranks    kingdom, phylum, class, order, family, genus and species of each node, "" if it has none.
+lengths  length of the branch above each node; 0 for the root.
+ranks    kingdom, phylum, class, order, family, genus and species of each node; "" for an unknown rank.
 newick   the tree as a Newick string, for hyplearn.embedding.TreeEmbedding.
 
 Source: Q. Zhu et al., "Phylogenomics of 10,575 genomes reveals evolutionary proximity between domains Bacteria and

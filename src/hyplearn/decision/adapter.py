@@ -48,7 +48,7 @@ class ForeignDecision:
 
     @property
     def is_pairwise(self) -> bool:
-        """Whether the boundary of any two classes is the geodesic hyperplane from :meth:`hyperplane_between`."""
+        """Whether the boundary between any two classes is the geodesic hyperplane from :meth:`hyperplane_between`."""
         return self._has("hyperplane_between") and not getattr(self.estimator, "fit_intercept", False)
 
     @property
@@ -86,7 +86,10 @@ class ForeignDecision:
         return None if found is None else (np.asarray(found[0]), np.asarray(found[1]))
 
     def steepness(self) -> Array | None:
-        """Return a factor of 1 per problem, because the largest distance decides; None if distances are unknown."""
+        """Return the factors of ``Decision.steepness``; None for two classes or without hyperplanes.
+
+        All factors are 1, because the class with the largest signed distance is predicted.
+        """
         if self.is_binary or not self.has_hyperplanes or not np.all(np.any(self.weights, axis=1)):
             return None
         return np.ones(len(self.weights))

@@ -8,12 +8,12 @@ to scores s, and scores to probabilities:
   hyperplane, and all distances, plots and files use this boundary. If the boundary separates the training rows, or if
   the model has an intercept, the boundary is not moved: the sigmoid is *pinned*, which means that b = 0.
 - **More classes**: :math:`s = A v + b` and :math:`P(k) = \operatorname{softmax}(s)_k`, a softmax regression of the
-  class on all values. The values of different problems are not comparable, because each boundary has its own scale, and
-  the value of one class contains information about the others; scores are comparable. The class with the largest score
-  is predicted.
+  class on all values. The values of different problems are not comparable, because each boundary has its own scale; the
+  scores are comparable. They also use the information that the value of one class contains about the others. The class
+  with the largest score is predicted.
 
 A and b minimise the log-loss on held-out rows (:func:`deal_folds`), because a model is overconfident on its training
-rows. With at least 1,000 rows per coordinate it is not, and A and b minimise the log-loss on training rows. For two
+rows. With at least 1,000 rows per coordinate the model is not overconfident, and training rows are used. For two
 classes, the sigmoid is fitted to Platt's targets, which are slightly less than 1 and more than 0. For more classes, A
 has a normal prior. Its variance is chosen like the C of a softmax regression, together with the share ε of misplaced
 rows, which keeps probabilities away from 0 (``hyplearn.solvers.choice``).
@@ -50,7 +50,8 @@ TOL, CHOICE_TOL, LARGEST = 1e-6, 3e-3, 3
 # Tolerance of the fits in :func:`sigmoid_loss`: a fit stops if the predicted decrease of the mean loss is smaller. It
 # is well below the differences in the loss between two values of C.
 SIGMOID_TOL = 1e-6
-# Maximum rank of A. With many classes, a higher rank would take more time and hardly change the probabilities.
+# Maximum rank of the matrix A, which maps the values of all problems to scores of the classes. With many classes, a
+# higher rank would take more time and hardly change the probabilities.
 DIRECTIONS = 24
 # Slope used for a binary problem whose held-out values are uninformative: the probabilities are ½ up to rounding, but
 # the sign of the distance still decides the prediction.
@@ -159,7 +160,7 @@ def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
     scales = np.sqrt(weights @ values**2 / weights.sum())
     scales[scales == 0] = 1.0
     scaled = values / scales
-    # Keep only the directions with the largest variation: with many classes, the others matter little.
+    # Keep only the directions with the largest variation, because the others hardly change the probabilities.
     directions = np.linalg.eigh((weights[:, None] * scaled).T @ scaled)[1][:, ::-1][:, :DIRECTIONS]
     rows = np.column_stack([scaled @ directions, np.ones(len(values))])
 
@@ -186,11 +187,11 @@ def deal_folds(
 ) -> tuple[Array, Array]:
     """Return the fold in which each row is held out (-1 for never), and the number of distinct rows of each class.
 
-    The rows of each class are assigned to the folds in turn, in the order of their values. So every fold contains rows
-    of all classes, near the boundary and far from it, and copies of a row are in the same fold. The folds depend
-    neither on the order of rows nor on the choice of coordinates. If all rows of a class have the same value, for
-    example because the weights are zero, they are ordered by ``spare``. The only row of a class is never held out,
-    because nothing could be learned about this class without it.
+    The rows of each class are assigned to the folds in turn, in the order of their values. Every fold therefore
+    contains rows of all classes, near the boundary and far from it, and copies of a row are in the same fold. The folds
+    depend neither on the order of rows nor on the choice of coordinates. If all rows of a class have the same value,
+    for example because the weights of the model are zero, they are ordered by ``spare``. The only row of a class is
+    never held out, because nothing could be learned about this class without it.
     """
     dealt, n_distinct = np.full(len(values), -1), np.zeros(n_classes, dtype=np.int64)
     for k in range(n_classes):
@@ -216,7 +217,7 @@ class HeldOut(NamedTuple):
 
 
 def constant_problems(values: Array) -> Array:
-    """Return the problems in which all rows have the same value, for example because the weights are zero."""
+    """Return the problems in which all rows have the same value, for example because all weights of the model are 0."""
     scale = np.max(np.abs(values), initial=0.0) or 1.0
     return np.flatnonzero(np.ptp(values, axis=0) <= 10.0**-SAME_VALUE * scale)
 

@@ -42,7 +42,7 @@ from hyplearn.types import Array
 # without rounding p = 1/10 would be larger than alpha.
 DIGITS = 12
 # Number of nearest rows of a class whose distances are averaged. Any number from 1 to 10 detects unknown classes
-# equally often (experiments/conformal.py); small classes have fewer than 20 rows.
+# equally often (experiments/conformal.py). The number is small, because small classes have fewer than 20 rows.
 NEAREST = 5
 # Relative difference up to which mean distances are treated as equal. It covers the rounding errors of sums of up to
 # five terms that are added in different orders.
@@ -117,7 +117,10 @@ def prediction_sets(p: Array, coverage: float) -> Array:
 
 
 def least_rows(coverage: float) -> int:
-    """Return the smallest number of rows with which a set can exclude a class, because p is at least 1 / (rows + 1).
+    """Return the smallest number of calibration rows with which a prediction set can exclude a class.
+
+    A p-value computed from n rows is at least 1 / (n + 1), and a class is excluded if its p-value is at most
+    1 - coverage.
 
     Examples
     --------

@@ -51,8 +51,13 @@ from hyplearn.tangent import implicit_rows, z_dot
 from hyplearn.types import Array
 
 Link = Literal["arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball", "kernel"]
-# Number of rows whose cone coordinates are multiplied at a time, which limits the memory.
+# Number of rows whose cone coordinates are multiplied by the weights at a time, which limits the memory.
 SCORED_ROWS = 10_000
+# Two classes are predicted from levels, the sinh of distances, without computing scores. Rows whose level differs from
+# that of the boundary by less than the fraction LEVEL_ERROR are predicted from their scores, because rounding may
+# change the sign of these. Boundaries are at most FARTHEST from their hyperplane, in units of 1/√c; beyond this
+# distance there are no points in float64.
+LEVEL_ERROR, FARTHEST = 1e-9, 40.0
 
 
 # Distance from the centre beyond which version 0.1 scaled rows down.
@@ -140,12 +145,16 @@ class Decision:
     def _value(self, X: Array, gaps: Array, k: int) -> Array:
         w, p = self.weights[k], self.points[k]
         if self.link == "arsinh":
-            values = z_dot(X, np.sqrt(self.c) * w, p, c=self.c, gaps=gaps)
+            values = self._levels_at(X, gaps, k)
             np.arcsinh(values, out=values)
             return np.multiply(values, self.gain, out=values)
         if self.link in ("frame", "z"):
             return implicit_rows(X, p, features=self.link, c=self.c, gaps=gaps) @ w
         return X @ w + self.intercepts[k]
+
+    def _levels_at(self, X: Array, gaps: Array, k: int) -> Array:
+        """Return the hyperbolic sines of the distances to the hyperplane of problem k, in units of 1/√c."""
+        return z_dot(X, np.sqrt(self.c) * self.weights[k], self.points[k], c=self.c, gaps=gaps)
 
     def _sphere_values(self, X: Array, gaps: Array) -> Array:
         out, P = np.empty((len(X), len(self.weights))), len(self.weights)
@@ -190,7 +199,32 @@ class Decision:
 
     def predict(self, X: Array, gaps: Array) -> Array:
         """Return the predicted labels."""
-        return self.classes[self.codes(self.scores(X, gaps))]
+        threshold = self._threshold
+        codes = self.codes(self.scores(X, gaps)) if threshold is None else self._codes_beyond(threshold, X, gaps)
+        return self.classes[codes]
+
+    @property
+    def _threshold(self) -> float | None:
+        """Level at which the score of two classes is 0, if the score increases with the level; otherwise None."""
+        if self.link != "arsinh" or not self.is_binary:
+            return None
+        slope, offset = 1.0, 0.0
+        if self.calibration is not None:
+            slope, offset = float(self.calibration.slopes[0]), float(self.calibration.offsets[0])
+        if not slope > 0 or not abs(offset) <= FARTHEST * slope * self.gain:
+            return None
+        return math.sinh(-offset / (slope * self.gain))
+
+    def _codes_beyond(self, threshold: float, X: Array, gaps: Array) -> Array:
+        """Return the predicted codes from the levels; the scores are computed only for rows near the threshold."""
+        levels, error = self._levels_at(X, gaps, 0), LEVEL_ERROR * (1 + abs(threshold))
+        codes = levels > threshold + error
+        maybe = levels > threshold - error
+        codes, is_near = codes.astype(np.int64), np.count_nonzero(codes) < np.count_nonzero(maybe)
+        if is_near:
+            near = np.flatnonzero(codes != maybe)
+            codes[near] = self.codes(self.scores(X[near], gaps[near]))
+        return codes
 
     def log_probabilities(self, X: Array, gaps: Array) -> Array:
         """Return the logarithms of the class probabilities, of shape (n, K)."""
@@ -299,7 +333,7 @@ class Decision:
 
     @property
     def is_pairwise(self) -> bool:
-        """Whether the boundary of any two classes is the geodesic hyperplane from :meth:`hyperplane_between`."""
+        """Whether the boundary between any two classes is the geodesic hyperplane from :meth:`hyperplane_between`."""
         if self.link not in ("sphere", "cone"):
             return False
         levels = self._levels()
@@ -314,7 +348,7 @@ class Decision:
     def steepness(self) -> Array | None:
         """Return factors f for which ``f sinh(distance)`` ranks the classes like the scores, or None if none exist.
 
-        If they exist, the scores are ranked by linear functions on the hyperboloid, so that the boundary between any
+        If such factors exist, linear functions on the hyperboloid rank the classes, so that the boundary between any
         two classes is a geodesic hyperplane.
         """
         if self.link != "arsinh" or self.is_binary or not np.all(np.any(self.weights, axis=1)):
@@ -335,8 +369,9 @@ class Decision:
 def _chord(w: Array, b: float, c: float) -> Equidistant | None:
     r"""Return the zero set of ``⟨x, w⟩ + b``, an equidistant of the geodesic hyperplane with the same ends on the rim.
 
-    If the zero set is at the Euclidean distance τ / √c from the centre of the ball, the geodesic hyperplane is at the
-    distance :math:`\tau / (1 + \sqrt{1 - \tau^2})` / √c, and the hyperbolic distance between the two is artanh(τ) / √c.
+    Let τ / √c be the Euclidean distance of the zero set from the centre of the ball. The Euclidean distance of the
+    geodesic hyperplane is then :math:`\tau / (1 + \sqrt{1 - \tau^2})` / √c, and the hyperbolic distance between the
+    zero set and the hyperplane is artanh(τ) / √c.
     """
     length, root = np.linalg.norm(w), np.sqrt(c)
     tau = -root * b / length if length > 0 else np.inf

@@ -43,7 +43,7 @@ BLOCKS = 16
 # Number of points below which no threads are used, because starting them takes longer than it saves.
 FEW = 200
 
-# Function of points that returns its value and its gradient.
+# Function that takes points and returns the objective and its gradient.
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
 # Function that is called after each step with the number of the step, the new value, and the decrease.
 StepReport: TypeAlias = Callable[[int, float, float], None]
@@ -73,7 +73,10 @@ class Hydra(NamedTuple):
         return _ball(self.vectors * np.sqrt(self.values))
 
     def extend(self, D: Array) -> Array:
-        """Embed rows, given their distances to the old points; the old rows are mapped to the old points."""
+        """Embed new points, given their distances to the old points.
+
+        If the distances are those of an old point to all old points, the result is the old point itself.
+        """
         values = np.where(self.values > 0, self.values, np.inf)
         return _ball(-(np.cosh(D) @ self.vectors) / np.sqrt(values))
 
@@ -124,9 +127,9 @@ def descend(
 ) -> Descent:
     """Minimise a function of points with L-BFGS, until a step decreases the value by less than ``tol`` times the value.
 
-    Tangent vectors at different points are compared in frame coordinates, which transport them isometrically.
-    ``stiffness`` approximates the second derivative with respect to one point; it determines the length of the first
-    step.
+    L-BFGS combines steps and gradients at different points. Their frame coordinates are used without change, which is
+    an isometric transport. ``stiffness`` approximates the second derivative with respect to one point; it determines
+    the length of the first step.
     """
     value, gradient = objective(X)
     history = [value]

@@ -25,7 +25,7 @@ class Hyperbolicity:
     r"""Measures of how well a tree, hyperbolic space and flat space reproduce given distances.
 
     A distortion is :math:`\sqrt{\sum (d - D)^2 / \sum D^2}` over all pairs of points, for the given distances D and the
-    distances d of the tree or of the embedding. Arrays of distances are condensed, as those of
+    distances d of the tree or of the embedding. Arrays of distances are condensed, like the result of
     :func:`scipy.spatial.distance.pdist`.
 
     Attributes
@@ -64,7 +64,7 @@ class Hyperbolicity:
 
     @property
     def relative_delta(self) -> float:
-        """Value of 2δ/diameter: 0 for a tree, 0.59 for the corners of a square, 1 for a circle with arc lengths."""
+        """Value of 2δ/diameter: 0 for a tree, 0.59 for the corners of a square, 1 for distances along a circle."""
         return 2 * self.delta / self.diameter
 
     @property
@@ -110,7 +110,7 @@ class Hyperbolicity:
 def hyperbolicity(
     X: Any, *, metric: str = "precomputed", n_components: int = 2, n_points: int = 200, random_state: int = 0
 ) -> Hyperbolicity:
-    r"""Measure how hyperbolic data are: how close to a tree, and how much better embedded with curvature than without.
+    r"""Measure how close data are to a tree, and how much better hyperbolic space embeds them than flat space.
 
     Three quantities are measured on the same rows:
 
@@ -124,8 +124,8 @@ def hyperbolicity(
     Parameters
     ----------
     X : array-like, sparse matrix or networkx graph
-        Distances of shape (n, n), or a graph as in :meth:`HyperbolicMDS.fit`; with another ``metric`` than
-        "precomputed", rows of features of shape (n, n_features).
+        Distances of shape (n, n), or a graph as in :meth:`HyperbolicMDS.fit`. If ``metric`` is not "precomputed", rows
+        of features of shape (n, n_features).
     metric : str, default="precomputed"
         "precomputed", or a metric of :func:`sklearn.metrics.pairwise_distances` such as "euclidean" or "cosine".
     n_components : int, default=2

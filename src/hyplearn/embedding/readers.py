@@ -1,8 +1,8 @@
 """Conversion of embeddings from other tools and other models of hyperbolic space to points of the unit ball.
 
-Every reader returns points of the ball of curvature -1, the default everywhere in hyplearn, and raises an error for
-rows that are not points of their model. Distances in an embedding of curvature -c are ``1/√c`` times the distances
-between the returned points.
+Every reader returns points of the ball of curvature -1, the default everywhere in hyplearn. It raises an error if a row
+is not a point of the expected model. Distances in an embedding of curvature -c are ``1/√c`` times the distances between
+the returned points.
 """
 
 import os

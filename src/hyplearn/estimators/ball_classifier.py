@@ -113,7 +113,9 @@ class BallClassifier(AccuracyMixin, BaseEstimator):
         """Compute the decision scores, whose argmax (or sign, for two classes) determines the predicted class.
 
         If the model has probabilities, the scores are log-odds: ``predict_proba`` is their sigmoid or softmax.
-        Otherwise they are the signed distances to the boundaries.
+        Otherwise the scores are not calibrated. They are then the signed distances to the boundaries if these pass
+        through reference points; for :class:`PoincareSVC` without a reference point, they are the arsinh of linear
+        functions of the cone coordinates.
 
         Parameters
         ----------

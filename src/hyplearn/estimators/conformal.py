@@ -139,7 +139,7 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
     folds: int = 5
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the classifier to all rows, and score each row with a model that was fitted to the other folds.
+        """Fit the classifier to all rows, and compute a held-out score of each row.
 
         Parameters
         ----------

@@ -1,7 +1,6 @@
 """Choice of C for SVMs without a reference point, by the log-loss on held-out rows."""
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,27 +37,26 @@ class ChosenCost(NamedTuple):
     C: Any
     W: Array | None = None
     held_out: HeldOut | None = None  # None if some rows were never held out or some fits did not converge
+    problems: Problems | None = None  # problems of all rows with costs for C = 1; None if C was chosen on some rows
 
 
-def choose_held_out(groups: Sequence[Problems], n_folds: int, n_classes: int) -> ChosenCost:
+def choose_held_out(problems: Problems, n_folds: int, n_classes: int) -> ChosenCost:
     """Choose a power of ten for C by the log-loss on held-out rows; choose 1 if no row can be held out.
 
-    ``groups`` contain one binary problem for each positive class, on all rows, with the costs for C = 1. The problems
-    of a group share their rows.
+    ``problems`` contains one binary problem for each positive class, on all rows, with the costs for C = 1.
     """
-    codes, weights = groups[0].codes, groups[0].costs[:, 0]
-    starts = [solve_together(problems, tol=CHOICE_TOL).W for problems in groups]
-    W = np.vstack(starts)
-    values = np.arcsinh(np.hstack([problems.rows @ own.T for problems, own in zip(groups, starts, strict=True)]))
-    lengths = np.linalg.norm(groups[0].rows, axis=1)
+    codes, weights = problems.codes, problems.costs[:, 0]
+    W = solve_together(problems, tol=CHOICE_TOL).W
+    values = np.arcsinh(np.hstack([rows @ W[problems.sets == k].T for k, rows in enumerate(problems.rows)]))
+    lengths = np.linalg.norm(problems.rows[0], axis=1)
     dealt, n_distinct = deal_folds(own_values(values, codes), codes, weights, n_folds, n_classes, spare=lengths)
     used = min(n_folds, -(-CHOICE_ROWS * n_folds // len(codes)))
     held = np.flatnonzero((dealt >= 0) & (dealt < used))
     if not len(held):
         return ChosenCost(1.0, W)
-    path = _Path(groups, dealt, held, used, starts)
+    path = _Path(problems, dealt, held, used, W)
     C = choose_cost(path.log_loss, first=CHOICE_FIRST, enough=CHOICE_ENOUGH)
-    found, W = path.found[C], np.vstack([own.mean(axis=0) for own in path.weights[C]])
+    found, W = path.found[C], path.weights[C].mean(axis=1)
     if used < n_folds or found.gap > CHOICE_TOL:
         return ChosenCost(C, W)
     values[held] = found.values
@@ -73,32 +71,29 @@ class _Found(NamedTuple):
 
 
 class _Path:
-    """Held-out fits for several values of C; new fits start from the weights for the nearest earlier value."""
+    """Held-out fits for several values of C; each fit starts from the solution for the nearest value already tried."""
 
-    def __init__(
-        self, groups: Sequence[Problems], dealt: Array, held: Array, n_folds: int, starts: Sequence[Array]
-    ) -> None:
-        weights, codes = groups[0].costs[:, 0], groups[0].codes
+    def __init__(self, problems: Problems, dealt: Array, held: Array, n_folds: int, start: Array) -> None:
+        weights, codes = problems.costs[:, 0], problems.codes
         costs = np.column_stack([without(weights, dealt == fold) for fold in range(n_folds)])
-        self.folds = [problems.in_folds(costs) for problems in groups]
-        self.rows = [problems.rows[held] for problems in groups]
+        self.folds = problems.in_folds(costs)
+        self.rows, self.sets = problems.rows[:, held], problems.sets
         self.codes, self.row_weights, self.fold = codes[held], weights[held], dealt[held]
-        # For each value of C, the weights of all groups, as arrays of shape (folds, problems, columns).
-        self.weights = {1.0: [np.tile(own, (n_folds, 1, 1)) for own in starts]}
+        # For each value of C, the weights of all held-out fits, of shape (problems, folds, columns).
+        self.weights = {1.0: np.repeat(start[:, None], n_folds, axis=1)}
         self.found = dict[float, _Found]()
         self.sigmoids: Sigmoids | None = None
 
     def log_loss(self, C: float) -> float:
         """Fit all folds with the given C, and return the log-loss of the held-out rows."""
-        nearest = min(self.weights, key=lambda other: abs(math.log(other / C)))
-        weights, parts, gap = [], [], 0.0
-        for folds, rows, start in zip(self.folds, self.rows, self.weights[nearest], strict=True):
-            fits = solve_together(folds.at_costs(C), tol=CHOICE_TOL, start=start.reshape(-1, start.shape[2]))
-            weights.append(fits.W.reshape(start.shape))
-            parts.append(np.einsum("im,ipm->ip", rows, weights[-1][self.fold]))
-            gap = max(gap, float(fits.gap.max()))
-        values = np.arcsinh(np.hstack(parts))
-        self.weights[C], self.found[C] = weights, _Found(values, gap)
+        start = self.weights[min(self.weights, key=lambda other: abs(math.log(other / C)))]
+        fits = solve_together(self.folds.at_costs(C), tol=CHOICE_TOL, start=start.reshape(-1, start.shape[2]))
+        self.weights[C] = weights = fits.W.reshape(start.shape)
+        margins = [
+            np.einsum("im,im->i", self.rows[k], own[self.fold]) for k, own in zip(self.sets, weights, strict=True)
+        ]
+        values = np.arcsinh(np.column_stack(margins))
+        self.found[C] = _Found(values, float(fits.gap.max()))
         pinned = values.shape[1] == 1
         loss, self.sigmoids = sigmoid_loss(values, self.codes, self.row_weights, pinned=pinned, start=self.sigmoids)
         return loss

@@ -15,7 +15,7 @@ import numpy as np
 
 from hyplearn.data.far_rows import robust_centres
 from hyplearn.data.training import TrainingData
-from hyplearn.geometry import distance, pairwise_distance
+from hyplearn.geometry import distance
 from hyplearn.types import Array
 
 # Gromov product of two class centres, in units of 1/√c, above which the warning is given. On 7 tree embeddings with a
@@ -52,7 +52,9 @@ def deepest_classes(data: TrainingData, centre: Array) -> tuple[float, int, int]
     found, codes = np.unique(part.codes, return_inverse=True)
     centres = robust_centres(part.X, codes, part.gaps, part.row_weights, len(found), data.c)
     depths = distance(centres, centre, c=data.c)
-    products = 0.5 * np.sqrt(data.c) * (depths[:, None] + depths - pairwise_distance(centres, c=data.c))
+    # Without pairwise_distance, whose kernel would take a second to compile, for a few centres.
+    between = np.array([distance(centres, one, c=data.c) for one in centres])
+    products = 0.5 * np.sqrt(data.c) * (depths[:, None] + depths - between)
     np.fill_diagonal(products, -np.inf)
     one, other = np.unravel_index(np.argmax(products), products.shape)
     return float(products[one, other]), int(found[one]), int(found[other])

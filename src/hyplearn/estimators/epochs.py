@@ -206,12 +206,16 @@ def learn(
 
 
 def is_checked(epoch: int, n_rows: int) -> bool:
-    """Return whether to check for early stopping after this epoch, which must be a power of two."""
+    """Return whether to check for early stopping after this epoch; the checks are at powers of two."""
     return epoch >= FIRST_CHECK and epoch * n_rows >= FIRST_VISITS and epoch & (epoch - 1) == 0
 
 
 class Halves:
-    """Early stopping that compares the mistakes and errors in the second half of the passes with the first half."""
+    """Early stopping: compares the second half of the passes with the first half.
+
+    Training stops if neither the smallest number of mistakes in a pass nor the weight of the misclassified training
+    rows decreased enough.
+    """
 
     def __init__(self) -> None:
         self.before, self.since, self.errors = np.inf, np.inf, np.inf

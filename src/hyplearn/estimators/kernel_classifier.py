@@ -1,7 +1,7 @@
 """Kernel logistic regression in hyperbolic space, for classes with curved boundaries."""
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -13,11 +13,14 @@ from hyplearn.estimators.kernel_map import check_kernel
 from hyplearn.estimators.kernel_search import SEARCH_ROWS, choose_scale_and_cost
 from hyplearn.estimators.softmax_classifier import SoftmaxClassifier
 from hyplearn.estimators.validation import absolute_curvature, check_stopping
+from hyplearn.geometry import log_map
 from hyplearn.geometry.border import as_real, check_parameter
 from hyplearn.kernels.functions import check_dimension, kernel_between
 from hyplearn.kernels.nystrom import KernelMap, LandmarkKernel, add_linear_columns, choose_landmarks, nystrom
+from hyplearn.kernels.strata import representatives
 from hyplearn.progress import FitReporter
-from hyplearn.rows.kernel import INTERCEPT, build_kernel_rows, raw_projection, rows_are_kept
+from hyplearn.rows import ClassRows, RowSource
+from hyplearn.rows.kernel import INTERCEPT, KernelRowBuilder, build_kernel_rows, raw_projection, rows_are_kept
 from hyplearn.solvers.certificate import SoftmaxCertificate
 from hyplearn.solvers.softmax import solve_softmax, solve_softmax_by_sample
 from hyplearn.types import Array, CostOrAuto
@@ -25,28 +28,34 @@ from hyplearn.types import Array, CostOrAuto
 # Number of rows per landmark from which the landmarks are chosen. If the search for scale and C uses more rows, the
 # landmarks are chosen from all of them.
 ROWS_PER_LANDMARK = 20
-# If the kernel rows are not kept in memory, the Hessian is estimated from a sample of one row in SAMPLE_RATIO.
-# SAMPLE_NUMBERS are the minimum and maximum number of elements of the sample (16 and 56 MiB; the solver holds several
-# copies). With a smaller sample, a fit takes more passes; with a larger one, each step takes longer.
-SAMPLE_RATIO, SAMPLE_NUMBERS = 8, (2**21, 7 * 2**20)
+# If the kernel rows are not kept in memory, the Hessian is that of a sample of one row in SAMPLE_RATIO, but of at least
+# and at most SAMPLE_NUMBERS elements (16 and 56 MiB; the solver holds several copies). With a smaller sample, a fit
+# takes more passes; with a larger one, each step takes longer. The first steps are made on at most LARGER times as many
+# rows, and on at most one row in LARGER.
+SAMPLE_RATIO, SAMPLE_NUMBERS, LARGER = 8, (2**21, 7 * 2**20), 8
+# The samples represent the rows of a larger subsample, which has at most this many coordinates, weights, codes and gaps
+# (64 MiB).
+POINT_NUMBERS = 2**23
 
 
 @dataclass(eq=False, repr=False)
 class PoincareKernelClassifier(SoftmaxClassifier):
     r"""Multinomial logistic regression with a hyperbolic kernel, for classes with curved boundaries.
 
-    Each point is mapped to a row :math:`x_i`. It contains the features of :class:`HyperbolicKernelMap`, whose inner
-    products approximate the kernel, the linear functions of :class:`PoincareLogisticRegression`, interpolated at the
-    landmarks, and a constant for the intercept. The weights W solve
+    Each point is mapped to a row :math:`x_i` with three kinds of columns. The first are the features of
+    :class:`HyperbolicKernelMap`, whose inner products approximate the kernel. The second approximate the linear
+    functions of :class:`PoincareLogisticRegression`, interpolated from their values at the landmarks. The last column
+    is a constant for the intercept. The weights W solve
 
     .. math:: \min_W \tfrac12 \sum_k \|W_k\|^2 + C \sum_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
               - \langle W_{y_i}, x_i \rangle \Bigr)
 
     and a certificate proves that they are optimal. The regions of the classes may have any shape: with a small scale of
-    the kernel they follow every detail, and with a large scale they equal the regions of the linear softmax. The kernel
-    depends only on distances, and the linear functions are centred at the mean of the landmarks, so isometries of the
-    ball do not change the probabilities. With as many components as rows, this is exact kernel logistic regression;
-    with fewer components, ``lost_trace_`` measures the part of the kernel that the landmarks do not represent.
+    the kernel they follow every detail, and with a large scale they approach the regions of the linear softmax. The
+    kernel depends only on distances, and the linear functions are centred at the mean of the landmarks, so isometries
+    of the ball do not change the probabilities. With as many components as rows, this is exact kernel logistic
+    regression; with fewer components, ``lost_trace_`` measures the part of the kernel that the landmarks do not
+    represent.
 
     Parameters
     ----------
@@ -92,13 +101,13 @@ class PoincareKernelClassifier(SoftmaxClassifier):
     landmarks_ : ndarray of shape (n_landmarks, n_features)
         The landmarks: training points of all classes.
     projection_ : ndarray of shape (n_landmarks, n_columns)
-        Matrix by which kernel values are multiplied to obtain rows.
+        Matrix that maps the kernel values of a point at the landmarks to its row, without the constant.
     lost_trace_ : float
         Weighted mean of ``k(x, x) - ‖row‖²``, where the rows do not include the linear functions. It is 0 if the kernel
         is exact, and at most 1. It is computed from a random subsample if there are more than 6,000 training points and
         more than 20 per component.
     coef_ : ndarray of shape (n_classes, n_columns), or (1, n_columns) for two classes
-        W without its last column; for two classes the difference of the rows of ``classes_[1]`` and ``classes_[0]``.
+        W without its last column; for two classes the row of ``classes_[1]`` minus the row of ``classes_[0]``.
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
         The last column of W.
     status_ : ndarray of str of shape (1,)
@@ -108,7 +117,7 @@ class PoincareKernelClassifier(SoftmaxClassifier):
     n_iter_, n_passes_ : ndarrays of shape (1,)
         Number of Newton steps (or rounds of quasi-Newton steps), and of passes over the data.
     decision_ : Decision
-        The fitted model as an immutable value, from which predictions, plots and model files are made.
+        The fitted model as an immutable object; predictions, plots and model files are computed from it.
 
     Examples
     --------
@@ -177,12 +186,28 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         if rows_are_kept(data, kernel_map):
             found = solve_softmax(rows, **options)
         else:
-            options["sample_numbers"] = int(np.clip(data.n_rows * rows.shape[1] // SAMPLE_RATIO, *SAMPLE_NUMBERS))
-            found = solve_softmax_by_sample(rows, raw_projection(kernel_map), **options)
+            samples = self._samples(data, kernel_map)
+            found = solve_softmax_by_sample(rows, raw_projection(kernel_map), *samples, **options)
         self.landmarks_, self.projection_ = kernel_map.kernel.landmarks, kernel_map.projection
         W = self._keep_solution(found, data, before)
         self.coef_, self.intercept_ = np.ascontiguousarray(W[:, :-1]), INTERCEPT * W[:, -1]
         self.decision_ = self._decide()
+
+    def _samples(self, data: TrainingData, kernel_map: KernelMap) -> tuple[ClassRows, RowSource]:
+        """Return rows of the map that represent all rows, and more of such rows that are computed in every pass."""
+        n, columns = data.n_rows, kernel_map.projection.shape[1] + 1
+        size = int(np.clip(n * columns // SAMPLE_RATIO, *SAMPLE_NUMBERS)) // columns
+        points, _ = data.subsampled(POINT_NUMBERS // (data.n_features + 3))
+        places = log_map(points.X, np.zeros(data.n_features), c=data.c)
+        sample, larger = (
+            points.taken(index)._replace(weights=weights)
+            for index, weights in (
+                representatives(places, points.codes, points.row_weights, data.totals, most)
+                for most in (size, max(size, min(LARGER * size, n // LARGER)))
+            )
+        )
+        explicit, raw = (KernelRowBuilder(kernel_map, self.C_, data.n_classes, kept) for kept in (True, False))
+        return explicit(sample), replace(raw(larger), threads=data.threads)
 
     def _decide(self) -> Decision:
         c = absolute_curvature(self.curvature)
@@ -200,9 +225,9 @@ class PoincareKernelClassifier(SoftmaxClassifier):
     def verify(self, X: Any, y: Any = None, sample_weight: Any = None) -> SoftmaxCertificate:
         r"""Recompute the certificate from scratch, in plain NumPy, from ``coef_`` and ``intercept_``.
 
-        The computation is the same as in :meth:`PoincareLogisticRegression.verify`, with rows from
-        :mod:`hyplearn.kernels`. The certificate holds for the problem with the given landmarks; ``lost_trace_``
-        measures the part of the kernel that they do not represent.
+        The certificate is that of :meth:`PoincareLogisticRegression.verify`, computed from the features that the
+        landmarks define. It holds for the problem with these landmarks; ``lost_trace_`` measures the part of the kernel
+        that they do not represent.
 
         Parameters
         ----------

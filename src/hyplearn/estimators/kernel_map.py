@@ -37,9 +37,9 @@ class HyperbolicKernelMap(BallTransformer):
     Parameters
     ----------
     kernel : {"laplacian", "secant", "heat"}, default="laplacian"
-        The kernel: :func:`~hyplearn.kernels.laplacian_kernel`, whose functions follow every detail,
-        :func:`~hyplearn.kernels.secant_kernel`, whose functions are smooth at distances below 1, or
-        :func:`~hyplearn.kernels.heat_kernel`, whose functions are smooth and fall faster.
+        The kernel. With :func:`~hyplearn.kernels.laplacian_kernel`, boundaries can follow fine details. With
+        :func:`~hyplearn.kernels.secant_kernel`, they are smooth at distances below 1. With
+        :func:`~hyplearn.kernels.heat_kernel`, they are smooth, and the kernel decays faster.
     scale : float or "auto", default="auto"
         Scale of the kernel in units of the curvature radius; "auto" is the median distance between landmarks.
     n_components : int, default=300
@@ -61,8 +61,8 @@ class HyperbolicKernelMap(BallTransformer):
     scale_ : float
         Scale of the kernel.
     projection_ : ndarray of shape (n_landmarks, n_columns)
-        The matrix :math:`V \Lambda^{-1/2}`, with the largest eigenvalue first. Eigenvalues that are lost in rounding
-        are left out.
+        The matrix :math:`V \Lambda^{-1/2}`, with columns in descending order of their eigenvalues. Columns with
+        negligible eigenvalues are left out.
     lost_trace_ : float
         Mean of ``k(x, x) - ‖row‖²`` over the training points. It is 0 if the kernel is exact, and at most 1.
     n_features_in_ : int

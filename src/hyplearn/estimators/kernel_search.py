@@ -41,7 +41,7 @@ LINEAR_COSTS = (30.0, 300.0, 3000.0)
 SEARCH_TOL, TOL_PER_COST = 1e-3, 1e-4
 # Trials whose log-loss is at most this factor times the smallest log-loss are treated as equal; among these, the trial
 # with the smallest C is chosen, because its fit takes the least time. The standard errors of held-out log-losses are
-# larger than this difference.
+# larger than one per cent.
 EQUAL = 1.01
 # Columns for which ``C Σ x²`` is below this value are left out of a fit. Their weights would be close to 0: the second
 # derivative of the penalty ½w² is 1, and that of the loss is at most a quarter of ``C Σ x²``. Leaving these columns out
@@ -104,7 +104,7 @@ def choose_scale_and_cost(
 class ScaledRows(NamedTuple):
     """Kernel rows of the training points and of the landmarks, at one scale of the kernel.
 
-    ``energies`` contains the weighted sum of squares of each column, which is set to infinity for linear functions.
+    ``energies`` contains the weighted sum of squares of each column; it is set to infinity for the linear columns.
     """
 
     scale: float
@@ -213,7 +213,7 @@ class KernelSearch:
         W = solve_softmax(source, tol=max(SEARCH_TOL, TOL_PER_COST * C), start=start).W
         self.starts[scaled.scale, part] = np.zeros((self.n_classes, len(kept)))
         self.starts[scaled.scale, part][:, kept] = W
-        # Held-out rows whose class has no training rows are ignored, because their loss does not depend on scale and C.
+        # Held-out rows whose class has no training rows are ignored, because no scale and no C can fit an unseen class.
         known = held & (np.bincount(codes[~held], minlength=self.n_classes)[codes] > 0)
         scores, own = R[known] @ W.T, codes[known]
         losses = np.logaddexp.reduce(scores, axis=1) - scores[np.arange(len(own)), own]
@@ -238,7 +238,7 @@ class KernelSearch:
 
 
 def part_numbers(codes: Array) -> Array:
-    """Assign each row at random to a part, stratified by class, and return the index of its part."""
+    """Assign each row to a random part, stratified by class, and return the index of the part of each row."""
     order = np.lexsort((uniforms(1, np.arange(len(codes))), codes))
     counts = np.bincount(codes)
     ranks = np.empty(len(codes), dtype=np.int64)

@@ -81,10 +81,10 @@ class ConeClassifier(SoftmaxClassifier):
         )
 
     def hyperplane_between(self, a: Any, b: Any) -> tuple[Array, Array]:
-        r"""Return the geodesic hyperplane that touches the boundary between two classes nearest to the centre.
+        r"""Return the geodesic hyperplane tangent to the boundary of two classes at the point nearest to the centre.
 
-        With ``fit_intercept=False`` it is the boundary itself. Raises ValueError if there is no boundary, because
-        one of the two classes is more likely in the whole ball.
+        With ``fit_intercept=False`` this hyperplane is the boundary itself. Raises ValueError if there is no boundary,
+        because one of the two classes is more likely in the whole ball.
 
         Parameters
         ----------
@@ -94,10 +94,10 @@ class ConeClassifier(SoftmaxClassifier):
         Returns
         -------
         w, p : ndarrays of shape (n_features,)
-            The point p of the boundary nearest to the centre, and the normal w at p, which points to the side of a. The
-            log-odds of a against b are :math:`\frac{\rho}{\sinh \rho} \|w\| \sinh \delta` at the signed distance δ
-            from the hyperplane, in units of the curvature radius. This is exact with ``fit_intercept=False``, and
-            correct to first order at p with an intercept.
+            The point p of the boundary nearest to the centre, and the normal w at p, which points to the side of a. At
+            the distance ρ from the centre and the signed distance δ from the hyperplane, in units of the curvature
+            radius, the log-odds of a against b are :math:`\frac{\rho}{\sinh \rho} \|w\| \sinh \delta`. This is exact
+            with ``fit_intercept=False``, and correct to first order at p with an intercept.
 
         Examples
         --------
@@ -163,8 +163,9 @@ class ConeClassifier(SoftmaxClassifier):
 class PoincareLogisticRegression(ConeClassifier):
     r"""Multinomial logistic regression in the Poincaré ball, solved to a certificate of optimality.
 
-    With the rows :math:`x_i = \frac{\rho}{\sinh \rho} (\cosh \rho, \sinh \rho\, e_i, 1)`, where ρ is the distance of a
-    point from a centre m in units of the curvature radius and e its direction, the weights W solve
+    Each point is mapped to a row :math:`x_i = \frac{\rho}{\sinh \rho} (\cosh \rho, \sinh \rho\, e_i, 1)`, where ρ is
+    the distance of the point from a centre m, in units of the curvature radius, and :math:`e_i` is its direction as
+    seen from m. The weights W solve
 
     .. math:: \min_W \tfrac12 \sum_k \|W_k\|^2 + C \sum_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
               - \langle W_{y_i}, x_i \rangle \Bigr)
@@ -172,10 +173,10 @@ class PoincareLogisticRegression(ConeClassifier):
     The rows contain hyperboloid coordinates about m and a constant. As these coordinates would grow exponentially with
     the distance, the rows are scaled to grow linearly (:func:`~hyplearn.cone.cone_coordinates`). The coefficient of the
     last column is the intercept b. Two classes are equally likely where :math:`u_0 \cosh \rho + \langle u, e \rangle
-    \sinh \rho + b = 0`, in which u and b are the differences of their coefficients. This boundary is a geodesic
+    \sinh \rho + b = 0`; here, u and b are the differences of their coefficients. This boundary is a geodesic
     hyperplane, an equidistant of one, a horosphere or a sphere, or it is empty; with ``fit_intercept=False`` it is a
-    geodesic hyperplane or empty. It lies on one side of the geodesic hyperplane that touches it where it is nearest to
-    m (:meth:`hyperplane_between`).
+    geodesic hyperplane or empty. The boundary lies on one side of the geodesic hyperplane that is tangent to it at the
+    point nearest to m (:meth:`hyperplane_between`).
 
     The penalty is invariant under rotations about m, and m moves with the points, so the probabilities do not change
     under isometries of the ball. As all of W is penalised, the objective P is strongly convex: the solution is unique
@@ -186,9 +187,9 @@ class PoincareLogisticRegression(ConeClassifier):
     ----------
     reference : str, callable or array-like, default="mean"
         The centre m. "mean": the mean of all points. "means": the mean of the class means. "origin": the centre of the
-        ball. For two classes also every strategy of :class:`PoincareSVC`. A callable gets the points, their class
-        indices (in the order of ``classes_``), their weights (None if all are equal) and c = -curvature, and returns
-        the point. An array of shape (n_features,) is the point itself.
+        ball. With two classes, all strategies of :class:`PoincareSVC` are supported. A callable gets the points, their
+        class indices (in the order of ``classes_``), their weights (None if all are equal) and c = -curvature, and
+        returns the point. An array of shape (n_features,) is the point itself.
     C : float or "auto", default="auto"
         Inverse regularisation strength, the weight of the log-loss against the penalty. "auto": the power of ten with
         the smallest log-loss on unseen rows, estimated from the evidence and by leave-one-out
@@ -223,8 +224,8 @@ class PoincareLogisticRegression(ConeClassifier):
     classes_ : ndarray of shape (n_classes,)
         The class labels.
     coef_ : ndarray of shape (n_classes, n_features + 1)
-        W without its last column; its rows sum to zero. For two classes there is one row, the difference of the rows of
-        ``classes_[1]`` and ``classes_[0]``.
+        W without its last column; its rows sum to zero. For two classes there is one row: the row of ``classes_[1]``
+        minus the row of ``classes_[0]``.
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
         Coefficients of the last column of the rows; zeros with ``fit_intercept=False``.
     reference_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
@@ -238,7 +239,7 @@ class PoincareLogisticRegression(ConeClassifier):
     n_iter_, n_passes_ : ndarrays of shape (1,)
         Number of Newton steps (or rounds of quasi-Newton steps), and of passes over the data.
     decision_ : Decision
-        The fitted model as an immutable value, from which predictions, plots and model files are made.
+        The fitted model as an immutable object; predictions, plots and model files are computed from it.
 
     Examples
     --------

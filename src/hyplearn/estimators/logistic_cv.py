@@ -18,9 +18,9 @@ from hyplearn.types import Array
 class PoincareLogisticRegressionCV(ConeClassifier):
     """:class:`PoincareLogisticRegression` with C chosen by cross-validation, for the smallest held-out log-loss.
 
-    Each fold tries the values of C in increasing order and starts every fit from the previous solution, so the whole
-    path costs little more than its last fit. The model is then fitted to all rows with the best C. The data must fit
-    into memory.
+    In each fold, the values of C are tried in increasing order and every fit starts from the previous solution, so the
+    whole path costs little more than its last fit. The model is then fitted to all rows with the best C. The data must
+    fit into memory.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ class PoincareLogisticRegressionCV(ConeClassifier):
         X, y : as in :meth:`PoincareLogisticRegression.fit`
             Points in the ball that fit into memory, and their labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, in the fits and in the log-loss: weight k is equivalent to k copies of the row,
-            weight 0 to leaving it out.
+            Weights of the rows, in the fits and in the log-loss. A weight of k is equivalent to k copies of the row;
+            rows with weight 0 are left out.
         """
         with self._training(X, y, sample_weight) as (data, report):
             self._check_memory(data)

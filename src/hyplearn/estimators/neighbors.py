@@ -41,8 +41,8 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
     n_neighbors : int, default=15
         Number of neighbours that vote.
     weights : {"uniform", "distance"}, default="uniform"
-        Weight of each vote: 1 for "uniform", and the inverse of the distance for "distance", with which neighbours at
-        distance 0 outvote all others.
+        Weight of each vote: 1 for "uniform", and the inverse of the distance for "distance". With "distance",
+        neighbours at distance 0 outvote all others.
     n_jobs : int, default=None
         Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. Results do not depend on it.
     curvature : float, default=-1.0

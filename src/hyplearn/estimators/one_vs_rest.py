@@ -33,25 +33,25 @@ from hyplearn.types import Array
 # Problems with up to this many elements (rows times columns) are solved in parallel, one thread each. Larger problems
 # are solved one after the other, each on all threads, so that a keyboard interrupt takes effect quickly.
 SMALL_PROBLEM = 10**7
-# With at least this many rows per coordinate, the calibration uses the values of training rows. Such a model is not
-# overconfident on them, while held-out values come from several fits, and the calibration of many classes magnifies
-# their differences. On 10 synthetic data sets with 10,000 and 40,000 rows, training values lowered the mean log-loss by
-# 10 % and raised the accuracy by up to 5 points. With 200 rows per coordinate they were worse.
+# With at least this many rows per coordinate, the calibration uses the values of training rows, because the model is
+# then not overconfident on them. Held-out values come from several fits, and the calibration of many classes magnifies
+# the differences between these fits. On 10 synthetic data sets with 10,000 and 40,000 rows, training values lowered the
+# mean log-loss by 10 % and raised the accuracy by up to 5 points. With 200 rows per coordinate they were worse.
 SEEN_ROWS = 1000
 
 
 def _has_distances(classifier: "OneVsRest") -> bool:
-    """Return True if all boundaries are equidistants of hyperplanes, and raise AttributeError otherwise."""
+    """Return True if all boundaries are generalised spheres, and raise AttributeError otherwise."""
     if hasattr(classifier, "decision_") and not classifier.decision_.has_distances:
         raise AttributeError(
-            f"{type(classifier).__name__} has no distances, because its boundaries are not equidistants of "
-            "hyperplanes.\nUse decision_function."
+            f"{type(classifier).__name__} has no distances, because its boundaries are not generalised "
+            "spheres.\nUse decision_function."
         )
     return True
 
 
 class OneVsRest(BallClassifier):
-    """Base class of the one-vs-rest classifiers, whose signed distances are calibrated to probabilities.
+    """Base class of the one-vs-rest classifiers, whose distances or similar values are calibrated to probabilities.
 
     Two classes give one problem, whose positive class is ``classes_[1]``; K > 2 classes give K problems. Subclasses fit
     ``coef_`` and ``reference_``, with one row per problem. :mod:`hyplearn.decision.calibration` explains how the scores
@@ -113,8 +113,9 @@ class OneVsRest(BallClassifier):
     def distances(self, X: Any) -> Array:
         """Compute the signed hyperbolic distance from each point to the boundary of each problem.
 
-        For two classes the boundary is where the prediction changes: the hyperplane, or an equidistant of it if the
-        calibration has an offset. With more classes, each one-vs-rest problem has its own boundary.
+        For two classes the boundary is where the prediction changes: the fitted boundary or, if the calibration has an
+        offset, an equidistant of the fitted hyperplane. With more classes, each one-vs-rest problem has its own
+        boundary.
 
         Parameters
         ----------
@@ -185,7 +186,7 @@ class OneVsRest(BallClassifier):
         if np.count_nonzero(n_distinct) > 1:
             self._warn_of_constant_problems(np.setdiff1d(constant, absent))
         # A boundary through a reference point has no intercept; the offset of the calibration replaces it. If the
-        # boundary separates the training rows, there is no offset, so that the boundary keeps its largest margin.
+        # boundary separates the training rows, the offset is 0, so that the boundary still has the largest margin.
         separates = not np.any((np.where(rows.codes == 1, own, -own) <= 0) & rows.present)
         pinned = separates or not boundaries.through_points
         values = np.where(dealt[:, None] >= 0, held_out, values)

@@ -59,7 +59,7 @@ class PerceptronClassifier(StreamClassifier):
 
     @abstractmethod
     def _bound_of_its_theorem(self, bounds: MistakeBounds) -> float:
-        """Return the mistake bound that the paper proves for this perceptron."""
+        """Return the mistake bound that applies to this kind of perceptron."""
 
     def _second_order_bound(self, perceptron: Perceptron, normal: Array, sinh_margin: float) -> float:
         return np.nan
@@ -74,7 +74,8 @@ class PerceptronClassifier(StreamClassifier):
             requires ``shuffle=False``.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows. A row with weight k is visited k times in succession, like k copies; rows with weight
-            0 are left out. The fractional part of a weight scales the step of a last visit.
+            0 are left out. If a weight has a fractional part, the row is visited once more, and this fraction scales
+            the step.
         """
         previous = None
         if self.warm_start and hasattr(self, "_perceptrons"):
@@ -201,12 +202,18 @@ class PerceptronClassifier(StreamClassifier):
 
     def _warn(self, mistakes: Array) -> None:
         unsolved = np.flatnonzero(mistakes)
-        named = ", ".join(f"{self._positive(k)}: {mistakes[k]}" for k in unsolved[:5])
+        named = ", ".join(f"{self._positive(k)}: {mistakes[k]} in pass {self.n_iter_[k]}" for k in unsolved[:5])
         more = ", ..." if len(unsolved) > 5 else ""
+        if np.all(self.n_iter_[unsolved] < self.max_epochs):
+            reason = "Passes ended before max_epochs because mistakes no longer decreased: choose another reference, "
+        else:
+            reason = (
+                "Either no geodesic through the reference point separates the classes, or more passes are needed: "
+                "raise max_epochs, choose another reference, "
+            )
         warnings.warn(
-            f"{type(self).__name__} still made mistakes in the last of {self.max_epochs} passes ({named}{more}).\n"
-            "Either no geodesic through the reference point separates the classes, or more passes are needed: raise "
-            f'max_epochs, choose another reference, or accept the weights chosen by keep="{self.keep}".',
+            f"{type(self).__name__} still made mistakes in its last pass ({named}{more}).\n"
+            f'{reason}or accept the weights chosen by keep="{self.keep}".',
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -228,8 +235,8 @@ class PoincarePerceptron(PerceptronClassifier):
     """Poincaré perceptron: an online linear classifier in hyperbolic space.
 
     Each mistake adds ``y z`` to the normal vector, where z is the tangent vector of the point x at the reference point,
-    scaled to the length ``sinh d``. If a geodesic hyperplane through the reference point separates the classes with
-    margin ε, at most ``(max sinh d / sinh ε)²`` mistakes are ever made.
+    scaled to the length ``sinh d``, and d is the distance between the two points. If a geodesic hyperplane through the
+    reference point separates the classes with margin ε, at most ``(max sinh d / sinh ε)²`` mistakes are ever made.
 
     Parameters
     ----------
@@ -240,14 +247,14 @@ class PoincarePerceptron(PerceptronClassifier):
         Maximum number of passes over the data.
     shuffle : bool, default=True
         Whether to shuffle the rows before each pass. With fewer than 10,000 rows, the shuffled order depends only on
-        the rows and the seed, so that permuted data, or copies in place of weights, give the same fit. With more rows,
-        runs of 32 consecutive rows are shuffled, which is several times as fast.
+        the rows and the seed, so that permuted rows, or copies of rows in place of weights, give the same fit. With
+        more rows, runs of 32 consecutive rows are shuffled, which is several times as fast.
     random_state : int, RandomState instance or None, default=0
         Seed of the shuffling.
     keep : {"auto", "last", "average", "best"}, default="auto"
         Which weights become ``coef_``: the last, the average over all visits, or those after the pass with the fewest
-        training errors ("best"). "auto" uses the average, because the last weights depend strongly on the last rows
-        visited, unless the last weights separate the training rows and the average does not.
+        training errors ("best"). "auto" uses the average, unless the last weights separate the training rows and the
+        average does not; the last weights depend strongly on the last rows visited.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply ``sample_weight``.
     calibration : "cross-fitted" or None, default="cross-fitted"
@@ -280,10 +287,10 @@ class PoincarePerceptron(PerceptronClassifier):
     calibration_ : Calibration
         Slopes and offsets that turn distances into scores; absent without calibration and after ``partial_fit``.
     decision_ : Decision
-        The fitted model as an immutable value, from which predictions, plots and model files are made.
+        The fitted model as an immutable object; predictions, plots and model files are computed from it.
     mistake_bound_ : ndarray of shape (n_problems,)
-        Upper bound on the number of updates by the paper's theorem, from the separating hyperplane found; NaN if none
-        was found, if weights are not integers, and after ``partial_fit``.
+        Upper bound on the number of updates, ``mistake_bounds_["data"]``, computed for the separating hyperplane that
+        was found. NaN if none was found, if weights are not integers, and after a continued fit or ``partial_fit``.
     mistake_bounds_ : dict of str to ndarray
         All bounds: "data" (from the longest row), "paper" (from the radius of the data, as stated in the paper),
         "second_order" (NaN here).

@@ -41,12 +41,11 @@ from hyplearn.types import Array, EachCostOrAuto
 # faster to solve each problem separately.
 TOGETHER_NUMBERS = 2**20
 # Relative duality gap at which the held-out fits of the calibration stop if they are solved together. They start from
-# the fit to all rows and take at least one Newton step, which accounts for most of the
-# difference between the two fits.
+# the fit to all rows and take at least one Newton step, which accounts for most of the difference from that fit.
 HELD_OUT_TOL = 1e-3
 # Size of the subsample on which C is chosen: at most CHOICE_NUMBERS elements (rows times columns), to limit the time,
-# but at least CHOICE_FEWEST rows. In many dimensions the time depends on the number of rows, and fewer rows would say
-# little about the best C.
+# but at least CHOICE_FEWEST rows. In many dimensions the time depends mainly on the number of rows, and fewer rows
+# would not be enough to choose C.
 CHOICE_NUMBERS, CHOICE_FEWEST = 2**17, 500
 
 
@@ -72,10 +71,10 @@ class PoincareSVC(StreamClassifier):
 
     .. math:: \min_w \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i \langle f_i, w \rangle)^2
 
-    By default the features are :func:`~hyplearn.cone.cone_coordinates` about the mean of all points, or, if there are
-    more than two classes far from it, about the mean of each class. The boundary between a class and the rest is then
-    a generalised sphere: a geodesic hyperplane, an equidistant of one, a horosphere or a sphere (see
-    ``boundaries_``). With ``fit_intercept=False`` it is a geodesic hyperplane. With
+    By default the features are :func:`~hyplearn.cone.cone_coordinates` about the mean of all points. If there are more
+    than two classes and they are far from this mean, each problem uses the mean of its class instead. The boundary
+    between a class and the rest is then a generalised sphere: a geodesic hyperplane, an equidistant of one, a
+    horosphere or a sphere (see ``boundaries_``). With ``fit_intercept=False`` it is a geodesic hyperplane. With
     ``reference=`` the features are coordinates relative to a reference point p, and the boundary is the geodesic
     hyperplane through p with normal w: the SVM of the paper.
 
@@ -86,13 +85,13 @@ class PoincareSVC(StreamClassifier):
     ----------
     reference : str, callable, array-like or None, default=None
         None for boundaries that need not pass through a given point. Otherwise the point p through which each boundary
-        passes. "boundary": a point of the hyperplane of a convex fit without a given p, halfway between the convex
-        hulls of the two sides if these are disjoint. "means": the point between the means of the two sides at which
-        both are equally likely. "hull": as in the paper, the midpoint of the closest vertices of the two hulls, in up
-        to five dimensions. "closest": the midpoint of the closest points of the two hulls. "mean": the mean of all
-        points. "origin": the centre of the ball. A callable gets the points, their labels ±1, their weights (None if
-        all are equal) and c = -curvature, and returns the point. An array is the point itself, of shape (n_features,)
-        for all problems, or (n_classes, n_features). See :mod:`hyplearn.reference`.
+        passes. "boundary": a point on a hyperplane that is fitted without a given p; if the convex hulls of the two
+        sides are disjoint, the midpoint of their closest points. "means": the point between the means of the two sides
+        at which both are equally likely. "hull": as in the paper, the midpoint of the closest vertices of the two
+        hulls, in up to five dimensions. "closest": the midpoint of the closest points of the two hulls. "mean": the
+        mean of all points. "origin": the centre of the ball. A callable gets the points, their labels ±1, their weights
+        (None if all are equal) and c = -curvature, and returns the point. An array is the point itself, of shape
+        (n_features,) for all problems, or (n_problems, n_features). See :mod:`hyplearn.reference`.
     C : float, array-like of shape (n_problems,) or "auto", default="auto"
         Cost of margin violations, one for all binary problems or one for each. ``numpy.inf`` gives the hard margin,
         which exists only if the classes are separable. "auto": with ``reference=None`` and the squared hinge, a power
@@ -114,9 +113,10 @@ class PoincareSVC(StreamClassifier):
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply C and ``sample_weight``.
     calibration : "cross-fitted" or None, default="cross-fitted"
-        How to turn distances into probabilities. "cross-fitted": with slopes and offsets fitted to the signed distances
+        How to turn uncalibrated scores into probabilities. "cross-fitted": with slopes and offsets fitted to the scores
         of held-out rows (:mod:`hyplearn.decision.calibration`), at the cost of ``folds`` more fits; with at least 1,000
-        rows per coordinate, to those of training rows. None: no probabilities; scores are signed distances.
+        rows per coordinate, to the scores of training rows. None: no probabilities, and scores are not calibrated
+        (:meth:`decision_function`).
     folds : int, default=5
         Number of folds for ``calibration="cross-fitted"``.
     n_jobs : int, default=None
@@ -125,7 +125,8 @@ class PoincareSVC(StreamClassifier):
         Whether to leave out rows that lie far beyond the other rows of their class (``hyplearn.data.far_rows``), with a
         warning that lists them. The hard margin always uses all rows.
     random_state : int, RandomState instance or None, default=0
-        Seed of the subsamples from which large fits start. The solutions for different seeds agree to ``tol``.
+        Seed of the subsamples that provide starting points for large data. The solutions for different seeds agree to
+        ``tol``.
     warm_start : bool, default=False
         Whether ``fit`` starts from the previous solution.
     curvature : float, default=-1.0
@@ -146,8 +147,8 @@ class PoincareSVC(StreamClassifier):
     intercept_ : ndarray of shape (n_problems,)
         Intercepts; only with ``reference=None``.
     reference_ : ndarray of shape (n_problems, n_features)
-        The reference points; with ``reference=None`` the mean of all points, once per problem, or the mean of the
-        class of each problem if the class means lie more than 2.75 curvature radii from it (root mean square).
+        The reference points. With ``reference=None`` the mean of all points, once per problem; or, for more than two
+        classes whose means lie more than 2.75 curvature radii from it (root mean square), the mean of each class.
     status_ : ndarray of str of shape (n_problems,)
         "optimal" if the tolerance is reached; otherwise "max_iter", "stalled" (limited by rounding), "infeasible" (no
         hard margin) or "online" (after ``partial_fit``).
@@ -174,7 +175,7 @@ class PoincareSVC(StreamClassifier):
     calibration_ : Calibration
         Slopes and offsets that turn distances into scores; absent without calibration and after ``partial_fit``.
     decision_ : Decision
-        The fitted model as an immutable value, from which predictions, plots and model files are made.
+        The fitted model as an immutable object; predictions, plots and model files are computed from it.
     n_iter_, n_passes_ : ndarrays of shape (n_problems,)
         Number of working sets or Newton steps, and of passes over the data.
 
@@ -219,8 +220,8 @@ class PoincareSVC(StreamClassifier):
         y : array-like of shape (n_samples,), or name of the labels in a file
             Labels; omit them if the source contains them.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, which multiply C: weight k is equivalent to k copies of the row, weight 0 to leaving it
-            out.
+            Weights of the rows, which multiply C. A weight of k is equivalent to k copies of the row; rows with weight
+            0 are left out.
         """
         starts = self._W if self.warm_start and hasattr(self, "coef_") else None
         with self._training(X, y, sample_weight) as (data, report):
@@ -232,7 +233,7 @@ class PoincareSVC(StreamClassifier):
             self.C_ = self._costs(chosen.C)
             if starts is not None and starts.shape != (self._n_problems, self._rows.n_columns(data.n_features)):
                 starts = None
-            solved = self._solve_together(data, chosen.W) if starts is None else {}
+            solved = self._solve_together(data, chosen) if starts is None else {}
             with self._problem_map(data) as (each, threads):
                 solvers = self._solvers(data, solved, chosen.W if starts is None else starts, report, threads)
                 self._keep_solutions(data, list(each(operator.call, solvers)))
@@ -253,17 +254,14 @@ class PoincareSVC(StreamClassifier):
             return FreeRows(self.fit_intercept)
         return PointRows(self.reference, "frame" if self.margin == "bound" else "z")
 
-    def _solve_together(self, data: TrainingData, start: Array | None) -> dict[int, Solution]:
+    def _solve_together(self, data: TrainingData, chosen: ChosenCost) -> dict[int, Solution]:
         """Solve small problems together; return the solutions that reached the tolerance, by problem index."""
         if not self._are_small(data):
             return {}
-        solutions: list[Solution] = []
-        for group in self._groups(data.gathered(), data.c):
-            own = slice(len(solutions), len(solutions) + len(group.positives))
-            problems = group.at_costs(self.C_[own])
-            at = None if start is None else start[own]
-            found = solve_together(problems, tol=self.tol, max_iter=self.max_iter, start=at)
-            solutions += solutions_of(problems, found, self.tol)
+        problems = self._problems(data.gathered(), data.c) if chosen.problems is None else chosen.problems
+        problems = problems.at_costs(self.C_)
+        found = solve_together(problems, tol=self.tol, max_iter=self.max_iter, start=chosen.W)
+        solutions = solutions_of(problems, found, self.tol)
         return {k: solution for k, solution in enumerate(solutions) if solution.status == "optimal"}
 
     def _solvers(
@@ -297,26 +295,27 @@ class PoincareSVC(StreamClassifier):
         fits = data.in_memory and data.n_rows * self._rows.n_columns(data.n_features) <= TOGETHER_NUMBERS
         return fits and self.reference is None and self.loss == "squared_hinge" and bool(np.all(np.isfinite(self.C_)))
 
-    def _groups(self, block: LabelledBlock, c: float) -> list[Problems]:
-        """Return the binary problems with costs for C = 1, grouped by centre; problems of a group share their rows."""
+    def _problems(self, block: LabelledBlock, c: float) -> Problems:
+        """Return the binary problems with costs for C = 1; problems with the same centre share their rows."""
         positives, codes = np.array(self._positives), block.codes.astype(np.int64, copy=False)
         shared = bool(np.all(self.reference_ == self.reference_[0]))
-        centres = self.reference_[:1] if shared else self.reference_
-        groups = []
-        for centre, own in zip(centres, np.split(positives, len(centres)), strict=True):
-            rows = ClassRowBuilder(centre, c, 1.0, self.fit_intercept, 2)(block)[:]
-            groups.append(Problems.of_classes(rows, codes, own, block.row_weights))
-        return groups
+        rows = [
+            ClassRowBuilder(centre, c, 1.0, self.fit_intercept, 2)(block)[:]
+            for centre in (self.reference_[:1] if shared else self.reference_)
+        ]
+        return Problems.of_classes(rows[0] if shared else np.stack(rows), codes, positives, block.row_weights)
 
     def _chosen_cost(self, data: TrainingData) -> ChosenCost:
-        """Return the given C or, for C="auto", the power of ten with the smallest held-out log-loss and its weights."""
+        """Return the given C or, if "auto", the power of ten with the smallest held-out log-loss and weights for it."""
         if not _is_auto(self.C):
             return ChosenCost(self.C)
         if self.reference is not None or self.loss != "squared_hinge":
             return ChosenCost(1.0)
         rows = choice_rows(data, max(CHOICE_FEWEST, CHOICE_NUMBERS // self._rows.n_columns(data.n_features)))
-        chosen = choose_held_out(self._groups(rows, data.c), self.folds, data.n_classes)
-        return chosen if len(rows.X) == data.n_rows else chosen._replace(held_out=None)
+        problems = self._problems(rows, data.c)
+        chosen = choose_held_out(problems, self.folds, data.n_classes)
+        is_part = len(rows.X) < data.n_rows
+        return chosen._replace(held_out=None) if is_part else chosen._replace(problems=problems)
 
     def _refits(self, data: TrainingData, weights: Sequence[Array]) -> Iterator[Decision]:
         found = self._refit_together(data, weights) if weights and self._are_small(data) else None
@@ -328,18 +327,14 @@ class PoincareSVC(StreamClassifier):
 
     def _refit_together(self, data: TrainingData, weights: Sequence[Array]) -> tuple[Array, Array]:
         """Return the weights of all problems, of shape (n_folds, n_problems, m), and the largest gap of each fold."""
-        n, first = len(weights) + 1, 0
-        parts, gaps = [], np.zeros(n)
         # If the data are a subsample, all of these fits deviate from the fit to all rows in the same way. The last fit,
         # in which no row is held out, measures this deviation.
-        costs = np.column_stack([*weights, data.gathered().row_weights])
-        for group in self._groups(data.gathered(), data.c):
-            own = slice(first, first + len(group.positives))
-            folds = group.in_folds(costs).at_costs(np.tile(self.C_[own], n))
-            found = solve_together(folds, tol=HELD_OUT_TOL, start=np.tile(self._W[own], (n, 1)))
-            parts.append(found.W.reshape(n, len(group.positives), -1))
-            gaps, first = np.maximum(gaps, found.gap.reshape(n, -1).max(axis=1)), own.stop
-        W = np.concatenate(parts, axis=1)
+        rows, n = data.gathered(), len(weights) + 1
+        folds = self._problems(rows, data.c).in_folds(np.column_stack([*weights, rows.row_weights]))
+        start = np.repeat(self._W, n, axis=0)
+        found = solve_together(folds.at_costs(np.repeat(self.C_, n)), tol=HELD_OUT_TOL, start=start)
+        W = np.swapaxes(found.W.reshape(-1, n, start.shape[1]), 0, 1)
+        gaps = found.gap.reshape(-1, n).max(axis=0)
         return self._W + (W[:-1] - W[-1]), np.maximum(gaps[:-1], gaps[-1])
 
     def _refit(self, data: TrainingData) -> Decision:
@@ -476,7 +471,7 @@ class PoincareSVC(StreamClassifier):
         if C.ndim and len(C) != self._n_problems:
             raise ValueError(
                 f"C has {len(C)} entries; expected {self._n_problems} (one per binary problem).\n"
-                "Pass one number for all problems, or one per problem (two classes have a single problem)."
+                "Pass one number for all problems, or one per problem (with two classes, there is one problem)."
             )
 
     def _cost(self, k: int) -> float:

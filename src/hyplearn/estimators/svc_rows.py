@@ -30,7 +30,7 @@ DEEP = 2.75
 
 
 class RowKind(ABC):
-    """Base class that defines how rows are built for binary problems, and how their weights become a Decision."""
+    """Base class that builds the rows of binary problems, and converts the fitted normal vectors to a Decision."""
 
     @abstractmethod
     def n_columns(self, d: int) -> int:
@@ -93,7 +93,7 @@ class PointRows(RowKind):
         return fitted["coef_"]
 
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
-        """Return the decision by signed distances to geodesic hyperplanes through the reference points."""
+        """Return a decision whose values are signed distances to geodesic hyperplanes through the reference points."""
         return Decision.of_hyperplanes(classes, c, fitted["coef_"], fitted["reference_"])
 
 
@@ -124,7 +124,7 @@ class FreeRows(RowKind):
         return d + 1 + self.intercept
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """Return the mean of all points for every problem, or the mean of each class if more than two lie deep."""
+        """Return one centre per problem: the mean of all points, or the class mean if K > 2 classes are far from it."""
         if len(sides) == 1:
             return reference_points("mean", data, [np.zeros(data.n_classes, dtype=np.int64)])
         mean, own = mean_and_class_means(data)
@@ -149,6 +149,6 @@ class FreeRows(RowKind):
         return np.column_stack([fitted["coef_"], fitted["intercept_"]]) if self.intercept else fitted["coef_"]
 
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
-        """Return the decision whose scores are the arsinh of linear functions of the rows."""
+        """Return a decision whose values are the arsinh of linear functions of the rows."""
         parts = fitted["coef_"], fitted["reference_"], fitted["intercept_"]
         return Decision(classes, c, "sphere-arsinh", *parts)

@@ -27,7 +27,7 @@ class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self.n_features_in_
 
     def _transformed(self, X: Any) -> Array:
-        """Validate rows for ``inverse_transform``, whose column names differ from the names seen in ``fit``."""
+        """Validate rows for ``inverse_transform``; their column names differ from the names seen in ``fit``."""
         check_is_fitted(self)
         X = check_array(X, dtype=(np.float64, np.float32), estimator=self, input_name="X")
         if X.shape[1] != self.n_features_in_:
@@ -164,7 +164,7 @@ class ExpMap(BallTransformer):
         c = absolute_curvature(self.curvature)
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False)
         check_finite_rows(X, "X")
-        # Beyond this distance, 1 - tanh(ρ/2) = 2 / (1 + e^ρ) is less than half the spacing of floats just below 1.
+        # Beyond this distance, 1 - tanh(ρ/2) = 2 / (1 + e^ρ) is less than the spacing of floats just below 1.
         longest = np.log(4 / np.finfo(X.dtype).eps) / np.sqrt(c)
         too_long = norms(X) > longest
         if too_long.any():

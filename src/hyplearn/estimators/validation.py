@@ -123,7 +123,7 @@ def training_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset
 def _loaded(points: PointSource, block: Block) -> ArrayPoints:
     """Return a point source in memory, with the rows of another source."""
     loaded = ArrayPoints(block.X, block.y, block.weights, name=points.name)
-    loaded.finished = points.finished  # type: ignore[method-assign]  # a checkpoint ends with the fit in any case
+    loaded.finished = points.finished  # type: ignore[method-assign]  # the fit must also remove a checkpoint of the source
     return loaded.limited(block_rows=vars(points).get("block_rows"))
 
 
@@ -239,29 +239,44 @@ def inside_rows(
 
 def ball_rows(estimator: Any, X: Any, *, reset: bool = False, keep_dtype: bool = False) -> tuple[Array, Array]:
     """Validate an array of points, and return them with their gaps."""
-    X = validate_data(estimator, X, reset=reset, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False)
-    return inside_rows(estimator, X, keep_dtype=keep_dtype)
+    return inside_rows(estimator, _rows(estimator, X, reset=reset), keep_dtype=keep_dtype)
+
+
+def _rows(estimator: Any, X: Any, *, reset: bool = False) -> Array:
+    """Validate an array of points, except that they may lie outside the ball."""
+    return validate_data(estimator, X, reset=reset, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False)
 
 
 def evaluate(estimator: Any, X: Any, function: Callable[[Array, Array], Array]) -> Array:
     """Evaluate ``function(X, gaps)`` block by block, so that an interrupt takes effect between two blocks."""
     if not isinstance(X, (str, os.PathLike, PointSource)):
-        X, gaps = ball_rows(estimator, X)
-        step = max(1, min(EVALUATED_ROWS, BLOCK_NUMBERS // X.shape[1]))
-        first = function(X[:step], gaps[:step])
-        if len(X) <= step:
-            return first
-        # The results are written to one array, because joining parts at the end would take twice as much memory.
-        out = np.empty((len(X), *first.shape[1:]), dtype=first.dtype)
-        out[:step] = first
-        for start in range(step, len(X), step):
-            cut = slice(start, start + step)
-            out[cut] = function(X[cut], gaps[cut])
-        return out
+        X, c = _rows(estimator, X), absolute_curvature(estimator.curvature)
+        found = _evaluate_parts(function, X, None, c)
+        return _evaluate_parts(function, *inside_rows(estimator, X), c) if found is None else found
     points = prediction_points(estimator, X)
     return joined(
         [function(*inside_rows(estimator, block.X, points.name, start=block.start)) for block in points.blocks()]
     )
+
+
+def _evaluate_parts(function: Callable[[Array, Array], Array], X: Array, gaps: Array | None, c: float) -> Any:
+    """Evaluate a function part by part; if the gaps are None, compute them, and return None if a row lies outside.
+
+    The gaps of a part are computed just before they are used, because an array of all gaps would not fit the cache.
+    """
+    out, step = None, max(1, min(EVALUATED_ROWS, BLOCK_NUMBERS // X.shape[1]))
+    for start in range(0, len(X), step):
+        cut = slice(start, start + step)
+        own = row_gaps(X[cut], c) if gaps is None else gaps[cut]
+        if gaps is None and not np.all(own > 0):
+            return None
+        part = function(X[cut], own)
+        if len(X) <= step:
+            return part
+        # The results are written to one array, because joining parts at the end would take twice as much memory.
+        out = np.empty((len(X), *part.shape[1:]), dtype=part.dtype) if out is None else out
+        out[cut] = part
+    return out
 
 
 def prediction_points(estimator: Any, source: Any) -> PointSource:

@@ -121,7 +121,7 @@ def _categories(values: Any) -> list[str] | None:
 
 
 def _coded(values: Array, categories: list[str] | None) -> tuple[Array, list[str]]:
-    """Return the category code of each value, and the names of the categories, with "missing" as the last one."""
+    """Return the category code of each value, and the names of the categories, including one for missing values."""
     texts = np.array([MISSING if _is_missing(value) else str(value) for value in values.tolist()], dtype=object)
     present = [str(one) for one in distinct(texts)[0]]
     known = categories if categories is not None else [one for one in present if one != MISSING]

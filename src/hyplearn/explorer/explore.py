@@ -170,8 +170,8 @@ def explore(
 
     Notes
     -----
-    Coordinates are stored as float64. In float32, a point at the hyperbolic radius 12 would be wrong by a
-    pixel after it is dragged to the centre. For curvatures other than -1, coordinates are scaled by √c, which moves
+    Coordinates are stored as float64. In float32, a point at the hyperbolic radius 12 would be displaced by
+    a pixel after it is dragged to the centre. For curvatures other than -1, coordinates are scaled by √c, which moves
     points by up to 3e-16 / (1 - c‖x‖²). A page with 50,000 points without names has 1.7 MB; each column of numbers adds
     0.3 MB.
 

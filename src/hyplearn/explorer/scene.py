@@ -26,7 +26,7 @@ TOP = 3
 
 @dataclass(frozen=True)
 class Fitted:
-    """Classifier with its decision, the plane that the page shows, and the decision on this plane if it is known."""
+    """Classifier with its decision, the plane of the page, and the decision that the page can evaluate (or None)."""
 
     estimator: Any
     decision: Decision | ForeignDecision
@@ -59,7 +59,7 @@ def scene(estimators: list[Any], X: Any, y: Any, extras: Extras, curvature: floa
     classes = _classes(first, y, colours)
     styles = dict(zip(classes["classes"], classes["styles"], strict=True))
     return {
-        "title": " beside ".join(names) if extras.title is None else str(extras.title),
+        "title": " and ".join(names) if extras.title is None else str(extras.title),
         "dimensions": X.shape[1],
         "of": _of(extras.of),
         "root": float(np.sqrt(first.decision.c)),
@@ -143,7 +143,7 @@ def _model_names(models: list[Fitted]) -> list[str]:
 
 
 def _across(decision: Decision) -> Decision | None:
-    """Return a binary decision on the plane across its boundary, or None if scores depend on more than the distance.
+    """Restrict a binary decision to the plane across its boundary; None unless the distance determines the scores.
 
     The centre of this plane is a point of the hyperplane, and the normal of the hyperplane points to the right.
     """
@@ -185,7 +185,7 @@ def _votes(plane: Plane | None) -> float | None:
 
 
 def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
-    """Return the predictions for the points in the ball, not for their projections, as JSON values."""
+    """Return the predictions for the points of the ball, not for their projections to the disk, as JSON values."""
     estimator, probabilities, n_classes = fitted.estimator, None, len(fitted.decision.classes)
     if fitted.decision.has_probabilities:
         probabilities = np.asarray(evaluate(estimator, "predict_proba", None, X), dtype=np.float64)
@@ -212,9 +212,9 @@ def _lead(estimator: Any, probabilities: Array | None, X: Array) -> dict[str, An
     """Return the difference between the two largest scores or probabilities of each point, as JSON values."""
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(evaluate(estimator, "decision_function", None, X), dtype=np.float64)
-        name = "lead in score"
+        name = "lead of the highest score"
     elif probabilities is not None:
-        scores, name = probabilities, "lead in probability"
+        scores, name = probabilities, "lead of the highest probability"
     else:
         return {}
     if scores.ndim == 1:

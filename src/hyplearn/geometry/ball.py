@@ -1,10 +1,10 @@
 """The Poincaré ball: distance, geodesics, Möbius operations and isometries.
 
 Points live in the open ball ``{x : c‖x‖² < 1}`` of sectional curvature ``-c``. All functions broadcast over leading
-axes and take and return float32 or float64 (the arithmetic is float64). Distances, logarithms and tangent vectors are
-accurate up to the rim: the formulas use the gap ``1 - c‖x‖²`` and differences of points, both of which are exact to the
-last digit, and avoid ``1 - small`` and ``1 + small``. Möbius sums and the exponential map are computed in twice the
-precision (``rounded.py``); other functions that return points have errors of a few units in the last place.
+axes. They take and return float32 or float64 (the arithmetic is float64). Distances, logarithms and tangent vectors are
+accurate up to the rim, because they are computed from the gap ``1 - c‖x‖²`` and from differences of points, both of
+which are exact to the last digit. Möbius sums and the exponential map are computed in twice the precision
+(``rounded.py``). Other functions that return points have errors of a few units in the last place.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from hyplearn.types import Array, Points, Scalars
 
 @border("x")
 def gap(x: Points, *, c: float = 1.0) -> Array:
-    r"""Compute the gap between a point and the rim, which is 1 at the origin and 0 on the rim.
+    r"""Compute the gap of a point, which falls from 1 at the origin to 0 on the rim.
 
     .. math:: 1 - c \|x\|^2
 
@@ -160,14 +160,14 @@ def geodesic(x: Points, y: Points, t: Scalars, *, c: float = 1.0) -> Array:
 
     .. math:: \gamma_{x \to y}(t) = x \oplus (t \otimes ((-x) \oplus y))
 
-    For 0 ≤ t ≤ 1 it is computed by interpolation on the hyperboloid, as a quotient with positive coefficients:
+    For 0 ≤ t ≤ 1 the point is computed by interpolation on the hyperboloid, as a quotient with positive coefficients:
 
     .. math::
         \gamma(t) = \frac{A x + B y}{A + B + K}, \quad A = \frac{\sinh((1-t) r)}{g_x \sinh r}, \quad
         B = \frac{\sinh(t r)}{g_y \sinh r}, \quad K = \frac{\sinh((1-t) r/2) \sinh(t r/2)}{\cosh(r/2)}
 
     where ``r = √c d(x, y)``, and g denotes the gap of a point. This avoids tangent vectors, whose directions lose
-    digits near the rim. For t < 0 and t > 1 the point is ``exp_map(t log_map(y, x), x)``.
+    digits near the rim. For t < 0 or t > 1 the point is ``exp_map(t log_map(y, x), x)``.
 
     Examples
     --------
@@ -281,15 +281,16 @@ def exp_map(v: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def step_along(v: Array, p: Array, *, c: float = 1.0) -> Array:
-    """Compute the exponential map in float64 and without validation, for iterations that correct the rounding error.
+    """Compute the exponential map in float64 and without validation.
 
-    For one point it is much faster than :func:`exp_map`.
+    For one point this is much faster than :func:`exp_map`. It is meant for iterative algorithms, in which later steps
+    correct the rounding error of earlier ones.
     """
     gap_p: Array = row_gaps(p.reshape(-1, p.shape[-1]), c).reshape(p.shape[:-1])
     length = np.sqrt(np.einsum("...j,...j->...", v, v))
     tau = np.tanh(np.sqrt(c) * length / gap_p)
     m = v / np.where(length > 0, length, 1.0)[..., None] + (tau * np.sqrt(c))[..., None] * p
-    # m vanishes only if the step is 0, or ends at the rim opposite to p.
+    # TINY prevents a division by 0: m vanishes if the step is 0, or if it ends at the point of the rim opposite to p.
     step = gap_p * tau / np.sqrt(c) / np.maximum(np.einsum("...j,...j->...", m, m), TINY)
     return pull_inside(p + step[..., None] * m, c)
 

@@ -48,7 +48,7 @@ def border(
                 or len(args) > len(positional)
                 or any(name in kwargs for name in positional[: len(args)])
             ):
-                signature.bind(*args, **kwargs)  # raises TypeError; it is slow, so valid calls do without it
+                signature.bind(*args, **kwargs)  # raises TypeError; called only for invalid arguments, as it is slow
             c = given["c"] = check_c(given["c"])
             present = [name for name in vectors if given[name] is not None]
             dtype = _result_dtype([given[name] for name in present])
@@ -234,7 +234,8 @@ ON_HYPERBOLOID = 1e-5
 def hyperboloid_advice(X: Array, c: float) -> str:
     """Return advice on how to convert rows that lie on a hyperboloid, or an empty string for other rows.
 
-    Rows on a hyperboloid satisfy ``t² - ‖s‖² = r²`` with one radius r, where the time coordinate t comes first or last.
+    Rows on a hyperboloid satisfy ``t² - ‖s‖² = r²`` with the same radius r for all rows. The time coordinate t is the
+    first or the last column.
     """
     rows = X.astype(np.float64)
     for time, column in (("first", 0), ("last", -1)) if rows.shape[1] > 1 and len(rows) > 2 else ():

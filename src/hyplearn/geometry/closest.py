@@ -14,12 +14,11 @@ are the closest points.
 
 The points move by Newton's method on a few working rows, to which each pass adds the rows farthest beyond a and b. In
 Klein coordinates about a and b the hulls are Euclidean hulls. To second order in the displacements (η along L and τ
-orthogonal to L, with the displacements at b transported to a along L) the distance is a convex quadratic function,
+orthogonal to L, with the displacements at b transported to a along L) the cosh of the new distance d' is a convex
+quadratic function, which is smooth even if the hulls intersect:
 
-.. math:: \tanh d \cdot \Delta = \tfrac12 (\eta_b - \eta_a + \tanh d)^2 + \tfrac12 \|\tau_a\|^2 + \tfrac12 \|\tau_b\|^2
-          - \frac{\langle \tau_a, \tau_b \rangle}{\cosh d} + \text{const}
-
-which is the quadratic approximation of ``cosh d``, divided by ``cosh d``. It is smooth even if the hulls intersect.
+.. math:: \frac{\cosh d'}{\cosh d} = \tfrac12 (\eta_b - \eta_a + \tanh d)^2 + \tfrac12 \|\tau_a\|^2
+          + \tfrac12 \|\tau_b\|^2 - \frac{\langle \tau_a, \tau_b \rangle}{\cosh d} + \text{const}
 """
 
 from collections.abc import Callable
@@ -40,17 +39,17 @@ from hyplearn.types import Array, Points
 
 HalfSpace: TypeAlias = tuple[Array, Array]
 Status: TypeAlias = Literal["optimal", "intersect", "max_iter"]
-# Distance (for c = 1) used for a row whose height, a hyperbolic tangent, rounds to 1. It is larger than any distance
-# between points in float64.
+# Distance (for c = 1) that is used if its hyperbolic tangent, the height of a row, rounds to 1. It is larger than any
+# distance between points in float64.
 FARTHEST = 80.0
-# Gap of the midpoint between the two sets below which all points are first translated. The translation moves the
-# midpoint to the origin, where floats are dense.
+# If the midpoint between the two sets has a smaller gap than this, all points are first translated, so that the
+# midpoint lies at the origin, where floats are dense.
 NEAR_THE_RIM = 0.1
 # NEWTON_STEPS is the maximum number of Newton steps on one set of working rows. SMALLEST_STEP is the minimum step
 # length of the line search.
 NEWTON_STEPS = 30
 SMALLEST_STEP = 1e-8
-# Number of coordinates of a set above which the passes over both sets run in two threads. With fewer coordinates, a
+# If a set has more coordinates than this, the passes over the two sets run in two threads. With fewer coordinates, a
 # pass takes less time than handing it to a thread.
 THREADED_NUMBERS = 2**15
 
@@ -163,7 +162,7 @@ def closest_points(
 
 def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, each: Callable[..., Any]) -> ClosestPoints:
     """Alternate Newton's method on the working rows with passes over all rows, until the gap is below tol."""
-    bounds: list[tuple[_Hull, Array, float]] = []  # arguments of the half-spaces that prove the lower bound
+    bounds: list[tuple[_Hull, Array, float]] = []  # hull, direction and delta of each half-space that proves ``lower``
     status: Status = "max_iter"
     lower, goal, n_iter = 0.0, np.inf, 0
     while n_iter < max_iter:
@@ -255,7 +254,7 @@ class _Hull:
         return K, weights / weights.sum()
 
     def moved_to(self, weights: Array) -> "_Hull":
-        """Return a hull whose current point combines the working rows with the given weights, in Klein coordinates."""
+        """Return a copy whose current point is the weighted mean of the Klein coordinates of the working rows."""
         new = copy(self)
         _, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c)
         new.weights = weights / times
@@ -284,7 +283,7 @@ class _Hull:
         return _unit(transport(u, self.point, p, c=self.c)), p
 
     def add_rows_beyond(self, u: Array) -> float:
-        """Add the rows farthest beyond the current point along u; return the largest distance (for c = 1)."""
+        """Add the rows farthest beyond the current point along u; return the distance of the farthest (for c = 1)."""
         heights = np.empty(len(self.X))
         _heights(self.X, unrolled(self.point), u, self.gaps, self.gap, self.c, heights)
         highest = heights.max()

@@ -155,7 +155,7 @@ def _right_of(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _highest(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
-    """Find the row with the largest height above the edge from P to Q; of equal heights, take the row nearest to Q."""
+    """Find the row with the largest height above the edge from P to Q; in case of a tie, take the row nearest to Q."""
     A, B = point(X, P), point(X, Q)
     best, best_height, best_bound = rows[0], -1.0, 0.0
     for row in rows:
@@ -311,5 +311,5 @@ def _grow(out, size, a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _sign(e):  # type: ignore[no-untyped-def]
-    """Return the sign of an expansion, which is the sign of its last float, as that exceeds the sum of the others."""
+    """Return the sign of an expansion: the sign of its last float, which exceeds the sum of the others in size."""
     return np.sign(e[e.size - 1]) if e.size else 0.0

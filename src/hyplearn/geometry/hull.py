@@ -30,9 +30,10 @@ SAMPLE = 128
 # Number of sectors around the centre. The farthest rows of all sectors form a polygon, and rows inside it are
 # discarded.
 SECTORS = 64
-# Depth inside the polygon, relative to r², above which a row is discarded without exact arithmetic. Klein coordinates
-# of size r have an error of 20 half units in the last place of r, so products of two differences have an error of 160
-# half units in the last place of r². The depth is five times the error of the products.
+# A row is discarded without exact arithmetic if its cross products with all edges of the polygon exceed this multiple
+# of r², where r is the largest norm in Klein coordinates. The error of a Klein coordinate is at most 20 u r, where u =
+# 2⁻⁵³, so the error of a cross product of two differences is at most about 160 u r² = 2e-14 r². The threshold is five
+# times that.
 CLEARLY_INSIDE = 1e-13
 # Singular values below this fraction of the largest one are treated as 0, so that the hull is computed in fewer
 # dimensions.
@@ -58,8 +59,8 @@ def graham_scan(X: Points, *, c: float = 1.0) -> Array:
     Returns
     -------
     ndarray of int
-        Indices of the vertices in counter-clockwise order, starting with the vertex farthest from the origin. Of
-        several equal rows, only the first is returned.
+        Indices of the vertices in counter-clockwise order, starting with the vertex farthest from the origin. If
+        several rows are equal, only the first is returned.
 
     Examples
     --------
@@ -96,9 +97,9 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
 
     .. math:: k = \frac{2 (g_p s - c \|s\|^2 p)}{g_p g_x + 2 c \|s\|^2}, \qquad s = x - p
 
-    in which hulls are Euclidean. Qhull may miss vertices that lie less than about 1e-15 outside the hull of the other
-    rows, and rows at a hyperbolic distance above 18 from p. Points that span fewer dimensions are first projected to
-    these dimensions.
+    in which hulls are Euclidean; g denotes the gap of a point. Qhull may miss vertices that lie less than about 1e-15
+    outside the hull of the other rows, and rows at a hyperbolic distance above 18 from p. Points that span fewer
+    dimensions are first projected to these dimensions.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
     -------
     ndarray of int
         Indices of the vertices, in the order of :func:`quickhull` in the disk and in increasing order if the points
-        span three or more dimensions. Of several equal rows, only the first is returned.
+        span three or more dimensions. If several rows are equal, only the first is returned.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sides, distances, projections and plots of geodesic hyperplanes H(w, p) = {x : ⟨log_p(x), w⟩ = 0}."""
+"""Sides of, distances to, projections onto and points along geodesic hyperplanes H(w, p) = {x : ⟨log_p(x), w⟩ = 0}."""
 
 import numpy as np
 
@@ -44,8 +44,8 @@ def signed_distance(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array
 
     .. math:: d(x, H) = \tfrac{1}{\sqrt c} \operatorname{arsinh} \frac{\sqrt c \, \langle z, w \rangle}{\|w\|}
 
-    where z is the scaled tangent vector of x at p. This is equal to both closed forms of the paper, but needs no
-    quotients.
+    where z is the tangent vector at p that points to x and has length ``sinh(√c d(p, x)) / √c``. The formula is equal
+    to both closed forms of the paper, but needs no quotients.
 
     Examples
     --------
@@ -63,7 +63,8 @@ def project_onto(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
     .. math:: p \oplus \frac{z_\perp}{\sqrt{1 + c \|z\|^2} + \sqrt{1 + c \langle z, n \rangle^2}},
               \qquad z_\perp = z - \langle z, n \rangle n, \quad n = w / \|w\|
 
-    This is the orthogonal projection on the hyperboloid, in coordinates about p.
+    where z is the same vector as in :func:`signed_distance`. This is the orthogonal projection on the hyperboloid, in
+    coordinates about p.
     """
     height = _height(x, w, p, c)[..., None]
     normal = w / np.linalg.norm(w, axis=-1, keepdims=True)
@@ -123,7 +124,7 @@ def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int =
 
 
 def _within(w: Array, u: Array | None) -> Array:
-    """Return a unit vector along the hyperplane: the part of u orthogonal to w or, if u is None, w turned by 90°."""
+    """Return a unit vector along the hyperplane: the part of u orthogonal to w or, if u is None, w rotated by 90°."""
     _check_normal(w)
     normal = w / np.linalg.norm(w)
     if u is None:

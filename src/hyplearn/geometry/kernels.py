@@ -68,7 +68,7 @@ def gap_from(total, error, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def gap_of(X, i, p, c):  # type: ignore[no-untyped-def]
-    """Compute ``1 - c‖x‖²`` for row i of X, accurate to the last digit; only the length of p is used."""
+    """Compute ``1 - c‖x‖²`` for row i of X, accurate to the last digit; p only gives the number of coordinates."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     e0, e1, e2, e3 = 0.0, 0.0, 0.0, 0.0
     d = len(p)

@@ -24,13 +24,13 @@ from hyplearn.types import Array, Points, Scalars
 # With many rows, Newton's method starts at the approximate mean of every k-th row. SAMPLE is the minimum size of that
 # sample, SAMPLE_STRIDE is the largest k, and SAMPLE_TOL is the tolerance of the sample's mean.
 SAMPLE, SAMPLE_STRIDE, SAMPLE_TOL = 10_000, 16, 1e-4
-# Gap of the sample's mean below which Newton's method starts at the origin instead, because floats near the rim are too
-# sparse for short steps.
+# If the gap of the sample's mean is below this value, Newton's method starts at the origin instead, because floats near
+# the rim are too sparse for short steps.
 NEAR_THE_RIM = 0.01
 # Largest dimension in which the Hessian is computed as a matrix. In more dimensions, only its products with vectors are
 # computed.
 FEW_DIMENSIONS = 16
-# Relative residual to which linear systems with the Hessian of a sample are solved. It is below the sampling error.
+# Relative tolerance for linear systems with the Hessian of a sample. It is smaller than the sampling error.
 SAMPLE_FORCING = 1e-2
 Hessian: TypeAlias = Array | Callable[[Array], Array] | None
 
@@ -96,7 +96,11 @@ Steps: TypeAlias = Generator[Array, "MeanEquations", tuple[Array, float]]
 
 
 def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
-    """Run Newton's method as a generator that yields points, receives their equations, and returns (mean, variance)."""
+    """Run Newton's method as a generator.
+
+    It yields a point, expects the :class:`MeanEquations` at this point to be sent, and so on until it converges. Its
+    return value is the mean and the variance.
+    """
     state = yield start
     for _ in range(max_iter):
         spacing = 16 * np.finfo(float).eps / state.gap_m
@@ -147,10 +151,11 @@ def _all_alike(X: Array, weights: Array) -> bool:
 class MeanEquations:
     """Gradient and Hessian of half the mean squared distance at m, in frame coordinates and for c = 1.
 
-    ``stiffness`` is ``Σ w ρ coth ρ``, an upper bound on the eigenvalues of the Hessian. ``gradient`` is ``Σ w v``, and
-    ``residual`` is its length. ``variance`` is ``Σ w ρ²``. ``hessian`` is the matrix ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``,
-    which is the stiffness minus the Hessian, or a function that multiplies the Hessian of a sample by a vector, or
-    None.
+    A row of weight w has the logarithm v at m, with length ρ and direction v̂. ``stiffness`` is ``Σ w ρ coth ρ``, an
+    upper bound on the eigenvalues of the Hessian. ``gradient`` is ``Σ w v``, the negative gradient, and ``residual`` is
+    its length. ``variance`` is ``Σ w ρ²``. ``hessian`` takes one of three forms: the matrix
+    ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``, which is ``stiffness`` times the identity minus the Hessian; a function that
+    multiplies the Hessian of a sample by a vector; or None if a subclass computes the products itself.
     """
 
     def __init__(
@@ -202,7 +207,7 @@ class _RowEquations(MeanEquations):
         super().__init__(m, c, stiffness, gradient, None, variance)
 
     def at(self, m: Array) -> "_RowEquations":
-        """Compute the equations at another point, which overwrites the coefficient arrays of this object."""
+        """Compute the equations at another point; the coefficient arrays of this object are reused and overwritten."""
         return _RowEquations(self.X, self.gaps, self.weights, m, self.c, self.numbers)
 
     def newton_step(self) -> Array:
@@ -242,7 +247,7 @@ def _solve_by_products(product: Callable[[Array], Array], right: Array, rtol: fl
 
 def _summed_columns(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Array, float]:
     """Compute the result of :func:`summed_equations` column by column, for up to FEW_DIMENSIONS dimensions."""
-    d, gap_m = X.shape[1], float(gap(m, c=c))
+    d, gap_m = X.shape[1], float(row_gaps(m[None], c)[0])
     stiffness, gradient, hessian, variance = 0.0, np.zeros(d), np.zeros((d, d)), 0.0
     for part, columns in column_chunks(X):
         columns -= m[:, None]

@@ -40,12 +40,12 @@ class NearestTree(NamedTuple):
     """k-d tree stored as arrays; the children of node i are the nodes 2i + 1 and 2i + 2."""
 
     X: Array  # points in the order of the tree, as float64
-    gaps: Array  # gaps of the points
+    gaps: Array  # gaps 1 - c‖x‖² of the points
     rows: Array  # row numbers of the points before sorting
     bounds: Array  # start and end of the range of points of each node, of shape (n_nodes, 2)
     lower: Array  # smallest value of each coordinate among the points of each node
     upper: Array  # largest value of each coordinate among the points of each node
-    widest: Array  # largest gap of the points of each node
+    widest: Array  # largest gap 1 - c‖x‖² among the points of each node
 
 
 def nearest_tree(X: Array, gaps: Array) -> NearestTree:
@@ -53,8 +53,8 @@ def nearest_tree(X: Array, gaps: Array) -> NearestTree:
     n, d = X.shape
     depth = max(0, math.ceil(math.log2(n / LEAF))) if d <= MOST_BOXED else 0
     X, nodes = X.astype(np.float64), 2 ** (depth + 1) - 1
-    # In a single node, sort the points by decreasing gap. Most queries are near some of the first points, so the k-th
-    # smallest key decreases quickly and fewer keys are computed.
+    # If the tree is a single node, sort the points by decreasing gap. Most queries are near some of the first points,
+    # so the k-th smallest key decreases quickly and fewer keys are computed.
     rows = np.arange(n) if depth else np.argsort(-gaps, kind="stable")
     bounds, lower, upper = np.zeros((nodes, 2), dtype=np.int64), np.empty((nodes, d)), np.empty((nodes, d))
     widest = np.empty(nodes)

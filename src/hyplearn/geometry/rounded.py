@@ -15,7 +15,8 @@ from hyplearn.types import Array
 
 # Number of coordinates per block, small enough that the arrays of all steps fit into the processor's cache.
 BLOCK = 2**14
-# Largest a for which e^(-2a) is computed. For larger a, e^(-2a) is negligible compared to the gap of any point.
+# Largest value of √c‖v‖ / g_p for which the exponential map computes e^(-2 √c‖v‖ / g_p). Beyond it, the exponential is
+# negligible compared to the gap of any point.
 FARTHEST = 300.0
 
 

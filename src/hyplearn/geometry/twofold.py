@@ -73,7 +73,7 @@ class Twofold(NamedTuple):
         return Twofold(self.high * power, self.low * power)
 
     def sqrt(self) -> "Twofold":
-        """Compute the square root of a positive number by one step of Newton's method."""
+        """Compute the square root of a positive number with one step of Newton's method."""
         root = np.sqrt(self.high)
         rest = self - Twofold.product_of(root, root)
         return Twofold(*_quick_sum(root, rest.high / (2 * root)))

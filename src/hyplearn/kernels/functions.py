@@ -41,7 +41,7 @@ def laplacian_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, 
 
     The kernel is positive definite on hyperbolic space of every dimension, because the distance is conditionally
     negative definite (Faraut and Harzallah, 1974). Functions in the span of the kernel have a kink at every data point,
-    so that boundaries between classes may have any shape.
+    and boundaries between classes may have any shape.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ def heat_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: fl
     .. math:: k(x, y) = \frac{\rho}{\sinh \rho}\, e^{-\rho^2 / (2 s^2)}, \qquad \rho = \sqrt c\, d(x, y)
 
     in two and three dimensions. This is the heat at y, relative to the heat at x, if all heat starts at x and spreads
-    in three-dimensional hyperbolic space for the time :math:`s^2 / 2`. In more dimensions, the kernel is that of the
-    smallest odd dimension :math:`n \ge d`,
+    in three-dimensional hyperbolic space for the time :math:`s^2 / 2`. In more dimensions, this is the heat kernel
+    :math:`k_n` of the smallest odd dimension :math:`n \ge d`,
 
     .. math:: k_{n+2} \propto -\frac{1}{\sinh \rho} \frac{\partial k_n}{\partial \rho}, \qquad
               k_1 = e^{-\rho^2 / (2 s^2)}

@@ -67,7 +67,7 @@ def _log_profile(rho: Array, s: float, m: int) -> Array:
     terms[0] = 1.0
     for j in range(1, m + 1):
         terms[j] = np.einsum("kn,kn->n", weights[:j], terms[j - 1 :: -1]) / j
-    # This is log(x + 1) up to a constant.
+    # log_sum is log(cosh ρ + 1) + log 2.
     log_sum = rho + 2 * np.log1p(np.exp(-rho))
     return np.log(terms[m]) - m * (np.log(step) + log_sum) - s * rho**2
 

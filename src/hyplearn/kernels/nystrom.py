@@ -2,21 +2,21 @@ r"""Map points to rows of R^m whose dot products approximate a kernel (Nyström'
 
 Let :math:`K_{LL} = V \Lambda V^T` be the kernel matrix of landmarks L. The dot products of the rows
 :math:`K(x, L)\, V \Lambda^{-1/2}` are the inner products of the functions :math:`K(\cdot, x)` after projection onto the
-span of the :math:`K(\cdot, l)`. They are exactly the kernel if one of the points is a landmark. The approximation error
+span of the :math:`K(\cdot, l)`. They equal the kernel if one of the points is a landmark. The approximation error
 at x is :math:`k(x, x) - \|row\|^2 \ge 0`.
 """
 
-import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from numba import njit
 
 from hyplearn.cone import cone_coordinates
 from hyplearn.geometry import frechet_mean, pairwise_distance
-from hyplearn.geometry.kernels import half_sinh_pairs, row_gaps
+from hyplearn.geometry.kernels import row_gaps
 from hyplearn.kernels.functions import PROFILES, log_cosh
-from hyplearn.numerics import exp, log1p, uniforms
+from hyplearn.kernels.values import fill_with_distances, fill_with_laplacian, fill_with_secant, landmark_columns
+from hyplearn.numerics import uniforms
 from hyplearn.types import Array
 
 # Number of rows per chunk, chosen so that their kernel values fit into the cache. It is fixed, because it affects the
@@ -51,20 +51,27 @@ class LandmarkKernel:
     c: float
     landmarks: Array
 
+    @cached_property
+    def columns(self) -> Array:
+        """Landmarks in the form that the compiled loops expect."""
+        return landmark_columns(self.landmarks, self.c)
+
     def values(self, X: Array, gaps: Array) -> Array:
         """Compute the kernel values between validated points and all landmarks, given the gaps of the points."""
-        rho = np.empty((len(X), len(self.landmarks)))
-        columns, own_gaps = np.ascontiguousarray(self.landmarks.T), row_gaps(self.landmarks, self.c)
-        half_sinh_pairs(X.astype(np.float64, copy=False), columns, gaps, own_gaps, self.c, rho)
+        out = np.empty((len(X), len(self.landmarks)))
+        self.fill(X, gaps, out)
+        return out
+
+    def fill(self, X: Array, gaps: Array, out: Array) -> None:
+        """Write the kernel values to the first columns of ``out``, which may have more columns."""
         if self.name == "laplacian":
-            _laplacian_of_half(rho, 2.0 / self.scale)
-            return rho
-        if self.name == "secant":
-            _secant_of_half(rho, 1.0 / float(log_cosh(self.scale)))
-            return rho
-        np.arcsinh(rho, out=rho)
-        rho *= 2.0
-        return PROFILES[self.name](rho, self.scale, X.shape[1])
+            fill_with_laplacian(X, gaps, self.columns, self.c, 1.0 / self.scale, out)
+        elif self.name == "secant":
+            fill_with_secant(X, gaps, self.columns, self.c, 1.0 / float(log_cosh(self.scale)), out)
+        else:
+            values = out[:, : len(self.landmarks)]
+            fill_with_distances(X, gaps, self.columns, self.c, out)
+            values[:] = PROFILES[self.name](values, self.scale, X.shape[1])
 
     def products(self, X: Array, gaps: Array, right: Array) -> Array:
         """Multiply the kernel values by the matrix ``right``, in chunks of rows."""
@@ -73,23 +80,6 @@ class LandmarkKernel:
             cut = slice(start, start + CHUNK)
             out[cut] = self.values(X[cut], gaps[cut]) @ right
         return out
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _laplacian_of_half(half, power):  # type: ignore[no-untyped-def]
-    """Replace every ``h = sinh(ρ/2)`` with ``exp(-power arsinh h)``, in place."""
-    flat = half.reshape(-1)
-    for i in range(flat.size):
-        h = flat[i]
-        flat[i] = exp(-power * log1p(h + h * h / (1.0 + math.sqrt(1.0 + h * h))))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _secant_of_half(half, power):  # type: ignore[no-untyped-def]
-    """Replace every ``h = sinh(ρ/2)`` with ``(1 + 2h²)^-power``, in place; ``1 + 2h²`` is ``cosh ρ``."""
-    flat = half.reshape(-1)
-    for i in range(flat.size):
-        flat[i] = exp(-power * log1p(2.0 * flat[i] * flat[i]))
 
 
 @dataclass(frozen=True)

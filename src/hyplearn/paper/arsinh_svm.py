@@ -30,9 +30,9 @@ from hyplearn.types import Array
 # width changes the loss of a row near the margin by at most half the width, which is less than a ten-thousandth of the
 # row's cost.
 WIDTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)
-# The distance of a boundary from the centre may exceed the distance of the farthest row by at most BEYOND, where all
-# rows are on one side. It is at most FARTHEST, because float64 cannot distinguish n from a vector of the light cone at
-# larger distances.
+# A boundary may be farther from the centre than the farthest row, so that all rows are on one side, but by at most
+# BEYOND. Its distance is at most FARTHEST, because at larger distances float64 cannot distinguish n from a vector of
+# the light cone.
 BEYOND, FARTHEST = 3.0, 17.0
 # Number of past steps that L-BFGS stores.
 MEMORY = 20
@@ -64,7 +64,7 @@ class LocalMinimum(NamedTuple):
 
 
 def objective(R: Array, y: Array, costs: Array, u: Array) -> float:
-    """Return the objective P at a normal u."""
+    """Return the objective P for the normal vector u."""
     return _objective(R @ u, y, costs, u)
 
 
@@ -139,9 +139,9 @@ def farthest_shift(R: Array) -> float:
 def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
     """Yield three initial normals: halfway between the means, from least squares, and with all rows on one side.
 
-    The first two are computed in Klein coordinates, in which hyperplanes are straight and no row outweighs the others,
-    with equal total weights of both sides. The last normal has all rows on the side of the label with the larger total
-    cost.
+    The first two are computed in Klein coordinates, in which hyperplanes are straight and no row outweighs the others.
+    Rows are weighted so that both labels have the same total weight. The last normal has all rows on the side of the
+    label with the larger total cost.
     """
     plus, minus = costs * (y > 0), costs * (y < 0)
     tangent = np.eye(R.shape[1] - 1)[0]
@@ -254,7 +254,7 @@ def solve_by_projected_gradient(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def epoch(R, y, costs, firsts, batch, step, slope, u):  # type: ignore[no-untyped-def]
-    """Visit every batch once, in the order of ``firsts``, the first rows of the batches, and update u in place."""
+    """Visit every batch once and update u in place; ``firsts`` lists the first row of each batch in visiting order."""
     n, d = R.shape
     gradient = np.empty(d)
     for start in firsts:

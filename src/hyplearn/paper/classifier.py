@@ -78,7 +78,7 @@ class BaselineClassifier(OneVsRest):
         return self
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Return the decision with uncalibrated scores ``arsinh [n, x]``; ``coef_`` and ``reference_`` define n."""
+        """Return the uncalibrated decision with the scores ``arsinh [n, x]`` of :class:`~hyplearn.HyperboloidSVC`."""
         c, coef = absolute_curvature(self.curvature), fitted["coef_"]
         return Decision(self.classes_, c, "arsinh", coef, fitted["reference_"], np.zeros(len(coef)))
 

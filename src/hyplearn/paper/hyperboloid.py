@@ -26,7 +26,7 @@ def hyperboloid_rows(X: Array, p: Array, c: float) -> Array:
 
 
 def boundary(direction: Array, shift: float, p: Array, c: float) -> tuple[Array, Array]:
-    r"""Return the normal of the hyperplane with direction v and shift a about p, and its point nearest to p.
+    r"""Return the normal of the hyperplane with direction v and shift a about p, and the point on it nearest to p.
 
     .. math:: n = (\|v\| \sinh a, \; v \cosh a)
 
@@ -67,10 +67,10 @@ class HyperboloidSVC(BaselineClassifier):
     C : float, default=1.0
         Cost of a violated margin.
     solver : {"stages", "projected_gradient"}, default="stages"
-        "stages" takes quasi-Newton steps on a loss whose kinks are smoothed less in each stage, from three starts, in
-        coordinates in which [n, n] > 0 is always satisfied. "projected_gradient" is the method of Cho et al.: it takes
-        gradient steps on mini-batches, each followed by a projection, from the best of the starts, and ends near a
-        minimum but not exactly at it.
+        "stages" takes quasi-Newton steps from three starts, on a loss that is smoothed less in each stage, in polar
+        coordinates, in which [n, n] > 0 always holds. "projected_gradient" is the method of Cho et al.: from the best
+        of the three starts, it takes gradient steps on mini-batches, each followed by a projection. It ends near a
+        minimum, but not exactly at it.
     tol : float, default=1e-8
         The solver stops when a step or an epoch decreases the objective by less than this fraction of its value.
     max_iter : int, default=1000
@@ -199,7 +199,7 @@ class HyperboloidPerceptron(BaselineClassifier):
     ----------
     classes_, coef_, reference_
         As in :class:`~hyplearn.HyperboloidSVC`, except that ``reference_`` is the point of each boundary nearest to the
-        origin. The boundary is that of the pass with the smallest total weight of misclassified rows.
+        origin. These are the values after the pass with the smallest total weight of misclassified rows.
     status_ : ndarray of str of shape (n_problems,)
         "converged" if the last pass had no mistakes, otherwise "max_epochs", in which case a warning is issued.
     n_iter_, n_updates_ : ndarrays of shape (n_problems,)
@@ -296,10 +296,10 @@ def visit(R, y, weights, order, w, square):  # type: ignore[no-untyped-def]
     """Visit all rows in the given order and update w in place; ``square`` is [w, w] before the visit.
 
     A row of weight k is visited up to k times in succession; if k is not an integer, the last step is a fraction. An
-    update decreases y[w, x] by 1. As long as y[w, x] is at least 1, it also makes [w, w] larger than 1, so that w is
-    not normalised. Successive updates with one row, until the row is correct, are therefore combined into one step. The
+    update decreases y[w, x] by 1. If y[w, x] is at least 1, the update also makes [w, w] larger than 1, so that w is
+    not normalised. Therefore all updates with one row, until the row is correct, are combined into one step. The
     function returns the number of updates, [w, w], and -1. If an update is impossible because [u, u] is not positive,
-    it stops and returns [u, u] and the row instead.
+    it returns the number of updates, [u, u], and the row.
     """
     updates = 0
     for i in order:

@@ -31,9 +31,9 @@ class PaperSVC(BaselineClassifier):
 
     .. math:: \min_w \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i \langle f_i, w \rangle)^q, \qquad q \in \{1, 2\}
 
-    It follows the paper in two ways that are not recommended in practice, where :class:`~hyplearn.PoincareSVC` is
-    preferable: probabilities come from Platt's sigmoids fitted on training scores, and ``solver="sgd"`` is the paper's
-    algorithm for the soft margin, which visits one random row at a time until the objective stops changing.
+    This class is for comparisons; use :class:`~hyplearn.PoincareSVC` in practice. As in the paper, probabilities come
+    from Platt's sigmoids fitted to training scores. ``solver="sgd"`` is the paper's algorithm for the soft margin: it
+    visits one random row at a time until the objective stops changing.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class PaperSVC(BaselineClassifier):
 def solve_sgd(
     source: Rows, *, tol: float, max_iter: int, seed: int, start: Array | None = None, report: Report | None = None
 ) -> Solution:
-    """Run SGD until the relative change of the objective over an epoch of N steps is at most ``tol``."""
+    """Run SGD until an epoch (one step per row) changes the objective by a fraction of at most ``tol``."""
     n, d = source.shape
     rng, descent = np.random.default_rng(seed), Descent(np.zeros(d) if start is None else start.copy())
     here, epoch = source.fold(scan_block, merge_scans, descent.w, NOTHING, 0), 0
@@ -179,8 +179,8 @@ class AuthorsSVC(BaselineClassifier):
         Cost of a violated margin; the default is the value used for the paper's real data sets.
     drop_intercept : bool, default=False
         Whether w is fitted together with an intercept that is then dropped, so that the boundary passes through p,
-        although w is not optimal for such a boundary. The paper's table was computed without an intercept; with it, the
-        accuracies are 86.4, 91.9 and 88.4 %.
+        although w is not optimal for such a boundary. The paper's table was computed without an intercept; if one is
+        fitted and dropped, the accuracies are 86.4, 91.9 and 88.4 %.
     tol, max_iter, random_state
         Parameters of liblinear, as in scikit-learn's LinearSVC; the defaults are 1e-4, 1000 and 0.
     reference, class_weight, calibration, folds, curvature, outside
@@ -236,7 +236,10 @@ class AuthorsSVC(BaselineClassifier):
         return {"coef_": coef, "reference_": reference, "dropped_intercept_": intercepts, "n_iter_": n_iter}
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Return the decision with the scores ``⟨log_p(x), w⟩``, which are half the gap of p times ``⟨f, w⟩``."""
+        """Return the decision with the scores ``⟨log_p(x), w⟩``.
+
+        They are ``⟨f, w⟩`` times half the gap of p, where f are the frame coordinates of x at p.
+        """
         c, reference = absolute_curvature(self.curvature), fitted["reference_"]
         scaled = gap(reference, c=c)[:, None] / 2 * fitted["coef_"]
         return Decision(self.classes_, c, "frame", scaled, reference, np.zeros(len(scaled)), through_points=True)

@@ -13,6 +13,10 @@ from hyplearn.estimators.hierarchy import Hierarchy
 from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.kinds import are_inside
 from hyplearn.persistence.parts import DECISION_PARTS, decision_parts
+from hyplearn.types import Array
+
+# Largest error of an entry of a stored projector, far above the rounding errors of training.
+PROJECTOR_TOL = 1e-6
 
 # Parameters and attributes of an estimator, by name.
 Found = dict[str, Any]
@@ -48,7 +52,7 @@ def _check_mixing(parts: Found) -> None:
 
 
 def check_descents(found: Found) -> None:
-    """Raise if some but not all parts of the stochastic descents of ``partial_fit`` are present."""
+    """Raise if the state of the stochastic gradient descent of ``partial_fit`` is incomplete."""
     group = ("_descents.w", "_descents.n_steps", "_descents.n_seen")
     present = [name for name in group if name in found]
     if present and len(present) < len(group):
@@ -63,19 +67,29 @@ def check_support(found: Found) -> None:
 
 
 def check_first_order(found: Found) -> None:
-    """Raise if a first-order perceptron has an inverse matrix."""
+    """Raise if a first-order perceptron has the inverse matrix of a second-order perceptron."""
     if found["_perceptrons.root"].size or found["_perceptrons.outside"].size:
         raise FlawError("a first-order perceptron must not have an inverse matrix")
 
 
 def check_second_order(found: Found) -> None:
-    """Raise if a second-order perceptron has no inverse matrix, or if its matrices have a wrong number of columns."""
+    """Raise if a second-order perceptron has no inverse matrix, or if its matrices have a wrong shape or no meaning."""
     d = found["n_features_in_"]
     for part in ("root", "outside"):
         if found[f"_perceptrons.{part}"].shape[1] not in (0, d):
             raise FlawError(f"_perceptrons.{part} must have 0 or {d} columns")
     if not found["_perceptrons.root"].size:
         raise FlawError("a second-order perceptron must have an inverse matrix")
+    if not all(map(_is_projector, found["_perceptrons.outside"])):
+        raise FlawError("_perceptrons.outside must be orthogonal projectors")
+
+
+def _is_projector(P: Array) -> bool:
+    """Return whether P is symmetric and equal to its square, and its trace a possible rank."""
+    # A kernel computes the index of a row from the trace.
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors = np.abs([P - P.T, P @ P - P]).max(initial=0.0)
+    return bool(errors <= PROJECTOR_TOL) and 0 <= round(np.trace(P)) <= len(P)
 
 
 def check_svc(found: Found) -> None:
@@ -93,7 +107,7 @@ def check_svc(found: Found) -> None:
 
 
 def check_cone(found: Found) -> None:
-    """Raise unless the weights have the width of cone coordinates, and all reference points are equal."""
+    """Raise unless ``coef_`` has one column per cone coordinate, and all rows of ``reference_`` are equal."""
     _check_cone_columns(found)
     if np.any(found["reference_"] != found["reference_"][:1]):
         raise FlawError("all rows of reference_ must be equal")

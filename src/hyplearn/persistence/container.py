@@ -1,8 +1,8 @@
 """Byte layout of a model file: a fixed prefix, a JSON header with tagged values, raw arrays, and a checksum.
 
 The arrays that :func:`unpack` returns have the declared sizes, and take no more memory than the size of the file.
-Values that JSON does not support are objects with one tag, such as ``array``; the tags are listed in
-``docs/format.md``.
+A value that JSON does not support is stored as an object with one tag, such as ``array``; ``docs/format.md`` lists the
+tags.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ OTHER_FILE = "Pass a file that hyplearn.save has written."
 
 
 class FlawError(Exception):
-    """Error in a model, which callers report again together with the name of the file or estimator."""
+    """Flaw in a model or a model file; callers catch it, and add the name of the file or of the estimator."""
 
     def __init__(self, problem: str, advice: str = SAVE_AGAIN) -> None:
         super().__init__(problem)
@@ -164,7 +164,11 @@ def read_whole(path: Path) -> bytes:
 
 
 class Encoder:
-    """Converter from values to JSON, which collects arrays in ``arrays``; ``model_bytes`` encodes nested estimators."""
+    """Converter from values to JSON.
+
+    Arrays are collected in ``arrays``, and JSON refers to them by their position. ``model_bytes`` encodes nested
+    estimators.
+    """
 
     def __init__(self, model_bytes: Callable[[Any], bytes] | None = None) -> None:
         self.arrays: list[Array] = []

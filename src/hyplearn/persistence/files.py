@@ -76,8 +76,8 @@ def save(estimator: Any, path: PathLike) -> None:
 def load(path: PathLike) -> Any:
     """Load an estimator from a model file written by :func:`save`.
 
-    The checksum and the sizes, types, shapes and ranges of all values are checked before the estimator is created. No
-    file can execute code, or take much more memory than twice its size.
+    The checksum and the sizes, types, shapes and ranges of all values are checked before the estimator is created.
+    Loading never executes code from the file, and takes little more memory than twice the size of the file.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Kinds of fitted attributes: a type, a symbolic shape, and a condition on the values.
+"""Kinds of fitted attributes. A kind combines a type, a symbolic shape, and a condition on the values.
 
-A symbol in a shape is a size that several attributes share. Its value is taken from the first attribute with this
-symbol: ``d`` is the number of coordinates, ``K`` of classes, ``P`` of binary problems and ``S`` of support vectors. A
-schema may use further symbols.
+A symbol in a shape stands for a size that several attributes share: ``d`` is the number of coordinates, ``K`` of
+classes, ``P`` of binary problems and ``S`` of support vectors. A schema may use further symbols. The value of a symbol
+is taken from the first attribute with this symbol.
 """
 
 from collections.abc import Callable
@@ -118,7 +118,7 @@ def words(*shape: str | int, among: tuple[str, ...]) -> Kind:
 
 
 def labels(symbol: str) -> Kind:
-    """Return the array type of class labels: at least two labels, distinct and sorted; floats must be integers."""
+    """Return the kind of arrays of class labels: two or more, distinct and sorted; floats must have integral values."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or value.ndim != 1 or len(value) < 2:

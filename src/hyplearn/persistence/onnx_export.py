@@ -97,10 +97,10 @@ class Graph:
         return self.node("Where", self.node("Greater", cosh, np.cosh(NEAR)), far, 1.0)
 
     def row_products(self, X: Tensor, W: Array, P: Array, *, c: float, frame: bool) -> tuple[Tensor, Tensor]:
-        """Return ``⟨f, w⟩`` and ``cosh ρ`` for each point and each pair (w, p), where f is the row of the point at p.
+        """Return ``⟨z, w⟩`` and ``cosh ρ`` for each point x and each pair (w, p), with ``ρ = √c d(x, p)``.
 
-        With ``frame``, both results are multiplied by ρ / sinh ρ. As in :mod:`hyplearn.tangent`, the row is
-        ``f = along (s - bend p)`` with ``s = x - p`` and ``bend = c‖s‖² / g_p``.
+        If ``frame`` is True, both results are multiplied by ρ / sinh ρ. As in :mod:`hyplearn.tangent`, the row z is
+        ``z = along (s - bend p)`` with ``along = 2 / g_x``, ``s = x - p`` and ``bend = c‖s‖² / g_p``.
         """
         gaps = self.tensor(1.0) - self.sum_of_last(X * X, keep=True) * c
         # Gaps of points outside the ball are set to NaN, so that their scores are NaN.

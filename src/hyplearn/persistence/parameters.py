@@ -1,4 +1,4 @@
-"""Descriptions and tests of the allowed values of estimators' parameters, by the name of the parameter."""
+"""Allowed values of the parameters of estimators: a description and a test for each parameter name."""
 
 import numbers
 from collections.abc import Callable
@@ -38,7 +38,8 @@ def number_in(*, above: float = -np.inf, below: float = np.inf, closed: bool = F
 
 def integer(least: int, *, none: bool = False, most: int = 2**62) -> Parameter:
     """Return a parameter that accepts integers between two bounds; if ``none``, None is also allowed."""
-    described = f"an integer of at least {least}" + (" or None" if none else "")
+    described = f"an integer of at least {least}" + (f" and at most {most}" if most < 2**62 else "")
+    described += " or None" if none else ""
     return Parameter(described, lambda value: (none and value is None) or (_is_whole(value) and least <= value <= most))
 
 

@@ -83,7 +83,7 @@ def _items(made_of: Any, columns: Values) -> list[Any]:
 
 
 def decision_parts(attributes: Values) -> Values:
-    """Select the parts of the decision from all attributes, and remove the prefix from their names."""
+    """Return the attributes whose names start with ``decision_.``, without this prefix."""
     return {name.removeprefix(PREFIX): value for name, value in attributes.items() if name.startswith(PREFIX)}
 
 
@@ -120,8 +120,8 @@ BASELINES = ("HyperboloidSVC", "HyperboloidPerceptron", "EuclideanSVC", "Authors
 def upgrade(name: str, parameters: Values, attributes: Values) -> tuple[Values, Values]:
     """Convert the parameters and attributes of a version 0.1 file to the current version.
 
-    Predictions do not change. The parameter ``calibration="training"``, which no longer exists, is replaced with the
-    default, which is used if the estimator is fitted again.
+    Predictions do not change. The parameter value ``calibration="training"`` no longer exists; it is replaced
+    with the default, which the next fit uses.
     """
     if name not in (*TANGENT, *SOFTMAX, *BASELINES):
         return parameters, attributes

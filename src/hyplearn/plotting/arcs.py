@@ -1,8 +1,8 @@
 r"""Geodesics, hypercycles and circles in the disk, computed as circular arcs.
 
 A geodesic meets the rim at right angles. The hypercycle at the signed distance h from a geodesic meets the rim in the
-same two points, where its angle to the geodesic is :math:`\operatorname{gd}(\sqrt c\, h)`. Every such curve is
-therefore defined by two points of the rim and one angle, even if it is straight.
+same two points, where its angle to the geodesic is :math:`\operatorname{gd}(\sqrt c\, h)`, with the Gudermannian
+function gd. Every such curve is therefore defined by two points of the rim and one angle, even if it is straight.
 """
 
 import numpy as np
@@ -67,7 +67,7 @@ def boundary_curve(found: Boundary, *, c: float = 1.0, shift: float = 0.0) -> Ar
 def segment(x: Array, y: Array, *, c: float = 1.0, n_points: int = 33) -> Array:
     r"""Return points at equal angles along the geodesics from rows of x to rows of y, of shape (..., n_points, 2).
 
-    Half the angle of an arc is
+    Geodesics are circular arcs. Half the central angle of an arc is
 
     .. math:: \varphi = \arctan \frac{c\, (x_0 y_1 - x_1 y_0)}{1 - c \langle x, y \rangle}
     """
@@ -116,6 +116,8 @@ def outline(V: Array, *, c: float = 1.0, n_points: int = 61) -> Array:
 
 def minkowski_normal(w: Array, p: Array, *, c: float = 1.0) -> Array:
     r"""Return the unit vector N with ``[N, X] = sinh(√c d)`` for points x at the signed distance d from H(w, p).
+
+    X denotes the hyperboloid coordinates of x, and [N, X] the Minkowski product.
 
     .. math:: N = \Bigl(\frac{2 \sqrt c \langle p, n \rangle}{1 - c\|p\|^2}, \;
               n + \frac{2 c \langle p, n \rangle}{1 - c\|p\|^2}\, p\Bigr), \qquad n = w / \|w\|

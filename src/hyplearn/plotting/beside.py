@@ -17,11 +17,11 @@ TEXT_HEIGHT, NAMES = 1.1, 5
 def draw_beside(
     path: Path, models: Mapping[str, Any], X: Array, y: Array, *, accuracies: Mapping[str, float], edges: Any = None
 ) -> None:
-    """Draw the regions of fitted classifiers next to each other into a file, with one legend below.
+    """Draw the regions of fitted classifiers side by side, with one legend below, and write the figure to a file.
 
-    Titles are the names of the classifiers, with their cross-validated accuracies and those on the given points.
+    Each title gives the name of a classifier, its cross-validated accuracy, and its accuracy on the given points.
     """
-    plt = pyplot()  # if matplotlib is missing, the error says how to install it
+    plt = pyplot()  # raises an ImportError with advice if matplotlib is missing
     from matplotlib.figure import Figure
 
     with plt.rc_context(STYLE), replacing(path) as file:

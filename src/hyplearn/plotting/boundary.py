@@ -122,7 +122,7 @@ class BoundaryDisplay(Display):
             Hyperbolic distance from the hyperplane between two classes at which margins are drawn as hypercycles. The
             default is the margin ⟨z, w⟩ = ±1 for an SVM with ``margin="exact"``, and ``margin_``, if it is positive,
             for other classifiers. The lines ⟨f, w⟩ = ±1 of an SVM with ``margin="bound"`` are not hypercycles; they are
-            drawn by :class:`TangentDisplay`.
+            drawn by :class:`TangentDisplay`. The rows z and f are defined in :mod:`hyplearn.tangent`.
         resolution : int
             Number of pixels along the diameter of the disk.
         edges, most_markers
@@ -139,8 +139,8 @@ class BoundaryDisplay(Display):
           both cases, the side of each point and its distance to the boundary are preserved.
         - Otherwise, the plane passes through the mean of the points, along the directions in which the means of the
           predicted classes vary most, and points are projected orthogonally. Each pixel shows the class that is
-          predicted for most of the 15 nearest points. The title says for how many points this is their predicted class,
-          and misclassified points are crossed out.
+          predicted for most of the 15 nearest points. The title gives the percentage of points that lie in the region
+          of their predicted class, and misclassified points are crossed out.
 
         The prediction sets of a :class:`~hyplearn.ConformalClassifier` are drawn in two dimensions: regions whose
         prediction sets are empty or contain several classes are hatched.
@@ -188,8 +188,8 @@ class BoundaryDisplay(Display):
             found = found if isinstance(found, Sphere) else found._replace(w=np.array([1.0, 0.0]))
         self.boundaries = [boundary_curve(found, c=c)]
         if self.margin is not None:
-            # Margins are drawn around the hyperplane of the model, from which a calibration may have moved the
-            # boundary.
+            # Margins are drawn around the hyperplane of the model; a calibration may have moved the boundary away from
+            # it.
             middle = (
                 found._replace(height=0.0) if decision.has_hyperplanes and isinstance(found, Equidistant) else found
             )
@@ -246,10 +246,10 @@ class BoundaryDisplay(Display):
             ax.contour(self.grid, self.grid, side, **style).set_clip_path(rim)
 
     def sides(self) -> Iterator[tuple[int, Array]]:
-        """Yield the code of each region, with values on the grid that are positive inside and negative outside of it.
+        """Yield the class code of each region, with values on the grid that are positive inside and negative outside.
 
-        Both change their sign at the same place between two pixels of different regions. A disk with one region has no
-        sides.
+        Between two pixels of different regions, the values of both regions interpolate to 0 at the same place. If the
+        disk has only one region, nothing is yielded.
         """
         outside = self.regions < 0
         regions = _continued(self.regions, outside)
@@ -286,7 +286,7 @@ class BoundaryDisplay(Display):
 
 
 def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0) -> float | None:
-    r"""Return the hyperbolic distance between the hyperplane of a binary problem and its margins; None for no margins.
+    r"""Return the hyperbolic distance from the hyperplane of a binary problem to its margins, or None without margins.
 
     If ``given`` is None, the distance for an SVM with ``margin="exact"`` is
     :math:`\operatorname{arsinh}(\sqrt c / \|w\|) / \sqrt c`, at which ⟨z, w⟩ = 1. For other classifiers it is
@@ -311,7 +311,7 @@ def support_of(estimator: Any) -> Array | None:
 
 
 def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: float) -> tuple[Array, Array, Array]:
-    """Return the coordinates of the pixel centres, the predicted class code of each pixel (-1 outside), and its lead.
+    """Return the pixel centres, the class code of each pixel (-1 outside), and its lead (see `predicted_leads`).
 
     A pixel on the rim whose centre is outside the disk gets the class of its innermost corner. If such pixels were left
     empty, the rim would look notched.
@@ -340,7 +340,7 @@ def _beside_another(regions: Array) -> Array:
 
 
 def _continued(values: Array, outside: Array) -> Array:
-    """Return values that pixels just outside the disk take from the next pixel towards the middle."""
+    """Return a copy in which pixels outside the disk have the value of their diagonal neighbour towards the centre."""
     row, column = np.nonzero(outside)
     inwards = (i - np.sign(2 * i + 1 - len(values)) for i in (row, column))
     values = values.copy()
@@ -386,8 +386,9 @@ def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision) -> Itera
 def pairwise_normals(decision: Decision | ForeignDecision) -> Iterator[tuple[int, int, Array]]:
     """Yield pairs of class codes with a vector N, such that both classes are equally likely where ``[N, X] = 0``.
 
-    If there is a hyperplane per class, classes are ranked by multiples of the hyperbolic sines of the distances to
-    these hyperplanes. These are linear in X, so the boundary between two classes is a geodesic.
+    X denotes hyperboloid coordinates. If there is a hyperplane per class, classes are ranked by multiples of the
+    hyperbolic sines of the distances to these hyperplanes. These sines are linear in X, so the boundary between two
+    classes is a geodesic.
     """
     pairs, steepness = combinations(range(len(decision.classes)), 2), decision.steepness()
     if steepness is not None:

@@ -178,7 +178,7 @@ def draw_support(ax: Any, X: Array, size: float) -> None:
 def draw_wrong(ax: Any, X: Array, n: int, size: float) -> None:
     """Draw crosses on the misclassified points X; the legend gives their number and the total number n."""
     style = {"marker": "x", "s": 1.6 * size, "color": INK, "linewidths": 0.7, "zorder": 2.4}
-    ax.scatter(*X.T, **style, label=f"predicted wrongly: {len(X):,} of {n:,}")
+    ax.scatter(*X.T, **style, label=f"misclassified: {len(X):,} of {n:,}")
 
 
 def draw_legend(ax: Any, *, own_figure: bool = False) -> None:

@@ -39,11 +39,12 @@ VOTERS = 15
 # Maximum number of points that can vote, which is enough for all pixels. If there are more points, only every k-th
 # point votes.
 MOST_VOTERS = 20_000
-# Smallest lead of a predicted class. A lead of 0 has no sign, which tells on which side of the boundary a pixel is.
+# Minimum lead of a predicted class (see ``predicted_leads``). Boundaries are drawn where a signed lead changes its
+# sign, and 0 has no sign.
 LEAST_LEAD = 1e-12
-# Weight of the two regularisation terms, which are added to matrices with trace 1: the second moments of all points,
-# which matter only if the class means do not determine both directions, and the identity, which keeps a matrix
-# invertible.
+# Weight of two regularisation terms, which are added to matrices with trace 1. The second moments of all points are
+# added to those of the class means, and matter only if the means do not determine two directions. The identity keeps
+# the second moments within classes invertible.
 SPREAD_WEIGHT = 1e-3
 
 
@@ -94,7 +95,7 @@ class Plane:
         where = f"{len(self.p)} dimensions on the geodesic plane through"
         if self.projection == "along":
             return (
-                f"{where} p\nalong w and the main spread of the points about p:\n"
+                f"{where} p\nalong w and the direction of largest spread around p:\n"
                 "sides and distances to the boundary are exact"
             )
         if self.projection == "around":
@@ -103,8 +104,8 @@ class Plane:
                 "sides and distances to the boundary are exact"
             )
         return (
-            f"{where} the mean\nthat best separates the predicted classes. Regions: prediction for\n"
-            f"nearby points, which is right for {self.agreement:.0%} of the points"
+            f"{where} the mean\nthat best separates the predicted classes. Regions: majority vote\n"
+            f"of nearby predictions, which agrees with {self.agreement:.0%} of all predictions"
         )
 
     def project(self, X: Array) -> Array:
@@ -154,20 +155,23 @@ def choose_plane(estimator: Any, found: Boundary | None, X: Array | None, c: flo
 
 
 def predicted_codes(estimator: Any, plane: Plane | None, x: Array) -> Array:
-    """Return the class codes at positions in the plot, from the vote if the plane has one, or else from predictions."""
+    """Return the class codes at positions in the plot.
+
+    They are predictions for these positions, or a vote of the nearest points if the plane has ``neighbours``.
+    """
     if plane is not None and plane.neighbours is not None:
         return plane.neighbours.predict(x)
     return np.searchsorted(estimator.classes_, evaluate(estimator, "predict", plane, x))
 
 
 def predicted_leads(estimator: Any, plane: Plane | None, x: Array, codes: Array) -> Array:
-    """Return how far the score of the predicted class, whose code is given, is ahead of the next one at each position.
+    """Return the lead at each position: the score of the predicted class minus the highest score of the other classes.
 
-    All leads are 1 if the classifier has no scores, or if the prediction is not the class of the highest score.
+    All leads are 1 if the classifier has no scores, or if some prediction is not the class of the highest score.
     """
     methods = ("decision_function", "predict_proba")
     if plane is not None and plane.neighbours is not None:
-        # The neighbours' classes are those codes that are predicted for some point.
+        # The classes of this classifier are the codes that are predicted for at least one point.
         estimator, codes, plane = plane.neighbours, np.searchsorted(plane.neighbours.classes_, codes), None
     method = next((name for name in methods if hasattr(estimator, name)), None)
     scores = None if method is None or len(x) == 0 else evaluate(estimator, method, plane, x)
@@ -193,7 +197,7 @@ def evaluate(estimator: Any, method: str, plane: Plane | None, x: Array) -> Arra
 
 
 def _class_directions(F: Array, codes: Array) -> Iterator[Array]:
-    """Yield two bases that separate the class means: by their distances, and relative to the spread within classes."""
+    """Yield two bases along which class means differ most: in absolute terms, and relative to the spread in classes."""
     _, members, counts = np.unique(codes, return_inverse=True, return_counts=True)
     F = F - F.mean(axis=0)
     means = np.stack([F[members == k].mean(axis=0) for k in range(len(counts))])

@@ -185,7 +185,7 @@ class TangentDisplay(Display):
         if self.dimensions == 2:
             ax.set(xlabel="first frame coordinate at p", ylabel="second frame coordinate at p")
         else:
-            ax.set(xlabel="frame coordinate along w", ylabel="along the main spread orthogonal to w")
+            ax.set(xlabel="frame coordinate along w", ylabel="along the direction of largest spread orthogonal to w")
             ax.set_title(f"Two of {self.dimensions} frame coordinates at p", fontsize=TEXT)
 
 

@@ -7,11 +7,12 @@ the solution of
 .. math:: \min_w \tfrac12 [w, w] \quad \text{with} \quad y_i [w, x_i] \ge 1.
 
 In coordinates about a point p of the current hyperplane, :math:`[w, w] = \|w'\|^2 - w_0^2`, and :math:`w_0 = 0` for the
-current w. The problem without the term :math:`-w_0^2` is convex, and [w, w] does not increase if w is replaced with its
-solution. This is one step. The next p is the contact point :math:`\sum_i \lambda_i h_i`, scaled onto the hyperboloid,
-where λ are the multipliers and h the projections of the rows onto the new hyperplane. There w_0 remains 0 as long as
-the same rows are active. The convex problem is therefore exact to second order, and two or three steps suffice. All
-lengths in this module are for c = 1.
+current w. Without the term :math:`-w_0^2` the problem is convex. A step replaces w with the solution of this convex
+problem, which does not increase [w, w]. The next p is the contact point :math:`\sum_i \lambda_i h_i`, scaled onto the
+hyperboloid, where λ are the multipliers and h the projections of the rows onto the new hyperplane. In coordinates about
+this p, w_0 remains 0 as long as the same rows are active. The convex problem is therefore exact to second order, and
+two or three steps suffice. All lengths in this module are for c = 1. The height of a row is the hyperbolic sine of its
+signed distance to the hyperplane.
 """
 
 from typing import NamedTuple
@@ -36,14 +37,16 @@ SLACK = 4.0
 # Coefficient of w_0 in the constraints. It adds w_0²/BIAS², about a thousandth of w_0², to the objective, which slows
 # the last steps; a larger coefficient would reduce precision.
 BIAS = 30.0
-# A step fails if it neither halves the interval nor shortens it by STRIDE. Far from the solution, a step can shorten
-# the interval only by a limited length, however wide the interval is.
+# A step fails if it neither halves the interval between the bounds on the margin nor shortens it by STRIDE. Far from
+# the solution, a step can shorten the interval only by a limited length, however wide the interval is.
 STRIDE = 0.1
 # The iteration stops if the interval is narrower than NARROW, or narrower than CLOSE after a failed step, or after
 # PATIENCE failed steps in a row. Widths are relative to the margin if it is above 1.
 NARROW, CLOSE, PATIENCE = 1e-14, 1e-9, 4
-# A scale is infeasible if the residual of the least-squares problem is below NOTHING_LEFT. An infeasible scale is
-# multiplied by SHRINK, and the rows are inseparable if all scales down to LEAST are infeasible.
+# The constraints ``G w ≥ scale / times + slack`` on the normal w have a scale, because rows that are nearly inseparable
+# would need a very long w with a scale of 1. The problem is solved by non-negative least squares. If its residual is
+# below NOTHING_LEFT, there is no w for this scale, and the scale is multiplied by SHRINK. If there is none for any
+# scale down to LEAST, the rows are treated as inseparable.
 NOTHING_LEFT, SHRINK, LEAST = 1e-12, 1e-5, 1e-15
 # Multipliers below this fraction of the largest multiplier are treated as rounding errors.
 NEGLIGIBLE = 1e-18
@@ -60,7 +63,7 @@ class Contact(NamedTuple):
     p: Array  # the contact point, or a common point of both hulls if there is no hyperplane
     active: Array  # positions of the rows whose balls touch
     weights: Array  # weights of these rows, which sum to 1
-    points: Array  # one point in the ball of each of these rows; the rows themselves if there is no hyperplane
+    points: Array  # for each active row, the touching point of its ball, or the row itself if there is no hyperplane
     lower: float  # smallest proven distance of a row to the hyperplane
     upper: float  # proven upper bound on the margin of any hyperplane
 
@@ -288,8 +291,9 @@ def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: f
 def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
     """Whether positive weights near the given weights balance both sides exactly, so that the sides are inseparable.
 
-    Let M be the matrix of signed rows, which is known up to its rounding errors. Then ``u - M⁺ M u`` are such weights
-    if M has full rank and the second term is smaller than every weight.
+    The columns of M are the signed rows in Klein coordinates, which are known up to rounding errors, and u are their
+    weights. If M has full rank, the weights ``u - M⁺ M u`` balance both sides exactly. They are positive if the
+    correction ``M⁺ M u`` is shorter than the smallest weight.
     """
     K, times = klein_about(X, row_gaps(X, c), p, c, np.sqrt(c))
     M, u = y * np.column_stack([np.ones(len(K)), K]).T, weights * times
@@ -300,7 +304,7 @@ def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
 
 
 def _sizes(X: Array, gaps: Array, p: Array, c: float) -> Array:
-    """Compute the sum of the norms of both terms of z at p for each row; the rounding error of z scales with it."""
+    """Compute the sum of the norms of the two terms of z at p for each row; the rounding error of z scales with it."""
     squares, gap_p = squared_distances(X, p), row_gaps(p[None], c)[0]
     sizes: Array = 2 * np.sqrt(c) / gaps * (np.sqrt(squares) + c / gap_p * np.linalg.norm(p) * squares)
     return sizes

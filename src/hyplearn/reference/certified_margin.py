@@ -55,8 +55,8 @@ class WidestMargin:
         and no geodesic hyperplane has a margin above ``upper``. Both bounds are valid for the stored numbers, including
         their rounding errors.
     support : ndarray of int
-        Indices of the rows that determine the margin: the rows at this distance from the hyperplane whose balls touch.
-        If there is no hyperplane, rows of both classes whose hulls have a common point.
+        Indices of the rows that determine the margin: the rows nearest to the hyperplane, around which the touching
+        balls lie. If there is no hyperplane, rows of both classes whose hulls have a common point.
     weights : ndarray
         Weights λ of these rows, which are positive and sum to 1. They are the multipliers of the margin: if a row is
         moved away from the hyperplane, the margin grows by λ times the distance.
@@ -185,8 +185,9 @@ def _cancel(z: Array, size: Array, weights: Array) -> bool:
     """Whether the rows sum to exactly 0 on the hyperboloid, for weights near the given ones and of the same signs.
 
     The columns of M are the rows in Klein coordinates, each preceded by a 1. M has full rank, despite its rounding
-    errors, if its smallest singular value exceeds them. Then ``u - M⁺ M u`` are such weights, provided that no sign
-    changes.
+    errors, if its smallest singular value exceeds them. Then the columns sum to exactly 0 for the weights
+    ``u - M⁺ M u``, where u are the weights of the columns. No sign changes if the correction ``M⁺ M u`` is shorter than
+    the smallest weight.
     """
     time = np.sqrt(1 + np.sum(z**2, axis=1))
     M, u = np.column_stack([np.ones(len(z)), z / time[:, None]]).T, weights * time

@@ -95,7 +95,7 @@ def _hyperboloid_rows(
 ) -> Rows:
     """Return hyperboloid coordinates about p, multiplied by y, as an explicit matrix if X is small.
 
-    The coordinates are √c z and cosh ρ, which is 1 minus the base of z.
+    The coordinates are √c z and cosh ρ, where ρ is the distance to p. The latter equals ``1 - z.base``.
     """
     z = implicit_rows(X, p, features="z", c=c)
     signed = np.sqrt(c) * y

@@ -94,7 +94,10 @@ def between(classes: Sequence[tuple[Array, float, float]], c: float) -> Array:
 
 
 def weighted_sides(data: TrainingData, sides: Array) -> list[Array]:
-    """Return one mask of classes for each side whose total weight is not 0."""
+    """Return a mask of classes for each side, except for sides of weight 0.
+
+    ``sides`` contains the number of the side of each class.
+    """
     groups = [sides == side for side in range(int(sides.max()) + 1)]
     return [group for group in groups if data.totals[group].any()]
 

@@ -1,7 +1,8 @@
 """Named strategies for choosing the reference point of each binary problem.
 
-A custom strategy is a function that takes the points, their labels (±1, or class codes for more than two sides), their
-weights (None if all are equal) and c, and returns one point of the ball.
+A custom strategy is a function ``f(X, y, sample_weight, c)`` that returns one point of the ball. ``y`` contains the
+labels ±1 of the problem, or integer class codes if one point is needed for all classes. ``sample_weight`` is None if
+all weights are equal, and ``c > 0`` is the absolute curvature.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ from hyplearn.types import Array
 
 Strategy: TypeAlias = Callable[[Array, Array | None, Array | None, float], Array]
 Reference: TypeAlias = str | Array | Strategy
-# Strategies that find a point between two sides, with their functions.
+# Strategies that find a point between two sides, and the functions that compute the point.
 TWO_SIDED: dict[str, Callable[[TrainingData, Array], Array]] = {
     "boundary": boundary_point,
     "closest": closest_point,

@@ -19,7 +19,7 @@ from hyplearn.types import Array, Points
 
 # Width of the interval at which the search stops (for c = 1), relative to the margin if the margin is above 1.
 TOL = 1e-9
-# Near the rim, where p is stored less precisely, the width is SPACING times the spacing of floats, up to LARGEST_TOL.
+# Near the rim, where p is stored less precisely, this width is SPACING times the spacing of floats, up to LARGEST_TOL.
 SPACING, LARGEST_TOL = 64.0, 1e-6
 # SAMPLE_NUMBERS is the number of coordinates in the sample that is solved first. SAMPLE_ROWS is the minimum number of
 # rows in this sample.
@@ -68,8 +68,8 @@ def widest_margin(X: Points, y: Any, *, c: float = 1.0) -> WidestMargin:
 def widest(data: TrainingData, sides: Array, *, sample_rows: int | None = None) -> WidestMargin:
     """Find the widest margin between two sides of training data; ``sides`` gives the side of each class, 0 or 1.
 
-    The problem is first solved for a sample, whose working rows are the initial working rows for all rows. Weights are
-    ignored, except that rows of weight 0 are left out.
+    The problem is first solved for a sample. The working rows at its solution are the first working rows of the full
+    problem. Weights are ignored, except that rows of weight 0 are left out.
     """
     sample_rows = sample_rows or max(SAMPLE_ROWS, SAMPLE_NUMBERS // data.n_features)
     strides = subsample_strides(data.counts, sample_rows)
@@ -152,7 +152,7 @@ def _as_value(found: Found, n_passes: int, c: float) -> WidestMargin:
 
 
 def _nearest_rows(X: Array, y: Array, c: float) -> tuple[Working, Array]:
-    """Return the two rows, one per side, nearest to a point between the sides, and the midpoint of both rows."""
+    """Return the two rows, one per side, nearest to a point between the sides, and the midpoint of these two rows."""
     p = midpoint(*(central_row(X[y == side], c) for side in (-1, 1)), c=c)
     ratios = squared_distances(X, p) / row_gaps(X, c)
     rows = np.array([np.flatnonzero(y == side)[np.argmin(ratios[y == side])] for side in (-1, 1)])
@@ -173,7 +173,10 @@ def _signs(block: LabelledBlock, sides: Array) -> Array:
 
 @checkpointable
 class Scan(NamedTuple):
-    """Result of a scan: the rows of each side with the smallest heights, and the smallest height of any row."""
+    """Result of a scan: the lowest rows of each side and their heights, and the smallest height of any row.
+
+    The height of a row is the sinh of its signed distance to the hyperplane, minus a bound on its rounding error.
+    """
 
     positions: Array
     X: Array
@@ -203,7 +206,7 @@ def _lowest(parts: Sequence[Scan]) -> Scan:
 
 
 def _few_lowest(positions: Array, y: Array, heights: Array, few: int) -> Array:
-    """Return the indices of the ``few`` lowest rows of each side; of rows with equal heights, only the first counts."""
+    """Return the indices of the ``few`` lowest rows of each side; if heights are equal, only the first row counts."""
     order, kept = np.lexsort((positions, heights)), []
     for side in (-1, 1):
         own = order[y[order] == side]

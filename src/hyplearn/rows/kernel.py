@@ -13,7 +13,7 @@ import numpy as np
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.kernels.nystrom import KernelMap, LandmarkKernel
 from hyplearn.rows.built import KeptRows, row_costs, stream_rows
-from hyplearn.rows.memory import ClassRows, RowChunk, RowSource
+from hyplearn.rows.memory import ClassRows, RowSource
 from hyplearn.types import Array
 
 # Maximum number of elements of rows that are kept between passes (32 MiB). For larger data, it is three times as fast
@@ -21,6 +21,21 @@ from hyplearn.types import Array
 KEPT_NUMBERS = 2**22
 # Value in the intercept column, which is equal to the maximum norm of a row.
 INTERCEPT = 1.0
+
+
+@dataclass(frozen=True)
+class MatrixChunk:
+    """Chunk of explicit rows."""
+
+    rows: Array
+
+    def scores(self, W: Array) -> Array:
+        """Compute ``⟨W_k, x_i⟩`` for every class k and row i; return an array of shape (K, n)."""
+        return W @ self.rows.T
+
+    def sums(self, Q: Array) -> Array:
+        """Compute the weighted sum of rows ``Σ_i Q_ki x_i`` for every class k."""
+        return Q @ self.rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +54,9 @@ class KernelRows(ClassRows):
     def __getitem__(self, index: slice | Array) -> Array:
         return raw_rows(self.kernel, self.X[index], self.gaps[index])
 
-    def chunk(self, cut: slice) -> RowChunk:
+    def chunk(self, cut: slice) -> MatrixChunk:
         """Compute the rows of a slice."""
-        return self.taken(cut).chunk(slice(None))
+        return MatrixChunk(self[cut])
 
 
 def kernel_rows(kernel_map: KernelMap, X: Array, gaps: Array) -> Array:
@@ -52,7 +67,8 @@ def kernel_rows(kernel_map: KernelMap, X: Array, gaps: Array) -> Array:
 def raw_rows(kernel: LandmarkKernel, X: Array, gaps: Array) -> Array:
     """Compute the kernel values between points and landmarks, with a constant column for the intercept."""
     out = np.empty((len(X), len(kernel.landmarks) + 1))
-    out[:, :-1], out[:, -1] = kernel.values(X, gaps), INTERCEPT
+    kernel.fill(X, gaps, out)
+    out[:, -1] = INTERCEPT
     return out
 
 

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -210,8 +210,8 @@ class Rows(MemoryRows):
 class HyperboloidRows(Rows):
     """Signed rows of hyperboloid coordinates, ``(times_i, along_i (x_i - p) + base_i p)``, stored implicitly.
 
-    If ``inverse_root`` is 1/√c instead of 0, there is an intercept column ``times + base / √c`` at the end of cone
-    coordinates, which takes no memory.
+    If ``inverse_root`` is 1/√c instead of 0, the rows have one more column for the intercept, ``times + base / √c``
+    (:mod:`hyplearn.cone`). This column is not stored.
     """
 
     times: Array
@@ -271,6 +271,20 @@ class HyperboloidRows(Rows):
         for start in range(0, max(1, len(self.X)), step):
             cut = slice(start, start + step)
             yield replace(Rows.explicit(self[cut], self.costs[cut]), start=self.start + start)
+
+
+class Chunk(Protocol):
+    """Chunk of rows with the products that softmax solvers need."""
+
+    @property
+    def rows(self) -> Array:
+        """Explicit rows of the chunk."""
+
+    def scores(self, W: Array) -> Array:
+        """Compute ``⟨W_k, x_i⟩`` for every class k and row i; return an array of shape (K, n)."""
+
+    def sums(self, Q: Array) -> Array:
+        """Compute the weighted sum of rows ``Σ_i Q_ki x_i`` for every class k."""
 
 
 @dataclass(frozen=True)
@@ -336,7 +350,7 @@ class ClassRows(HyperboloidRows):
         """Number of rows per block, which is smaller than for binary problems, because rows have a score per class."""
         return max(self.shape[1], self.block_numbers // (4 * (self.shape[1] + self.n_classes)))
 
-    def chunk(self, cut: slice) -> RowChunk:
+    def chunk(self, cut: slice) -> Chunk:
         """Return a slice of the rows as a chunk."""
         last = self._last(cut) if self.inverse_root else None
         return RowChunk(self.X[cut], self.p, self.along[cut], self.base[cut], self.times[cut], last)

@@ -64,7 +64,7 @@ def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
 
 
 def _loadings(adata: Any, use_rep: str) -> tuple[Any, Array, Array, Array] | None:
-    """Return the matrix, genes, loadings and centre of scanpy's PCA; None if they do not reproduce its components."""
+    """Return matrix, genes, loadings and centre of scanpy's PCA, or None if they do not give the stored components."""
     Z = cell_features(adata, use_rep)
     P = np.asarray(adata.varm["PCs"]) if "PCs" in adata.varm else None
     if P is None or use_rep.removeprefix("X_") != "pca" or adata.X is None or P.shape[1] != Z.shape[1]:
@@ -160,7 +160,7 @@ def check_same_ball(reference: Any, query: Any, basis: str) -> None:
         return
     seen = "from a different map" if other else "from an unknown map"
     raise ValueError(
-        f"The query's {basis!r} comes {seen}, not from the map of the reference, so they are not comparable.\n"
+        f"The query's {basis!r} comes {seen}, so it is not comparable with the map of the reference.\n"
         f"Call hyplearn.single_cell.tl.place(reference, query), or delete query.obsm[{basis!r}] to place it again."
     )
 

@@ -232,7 +232,7 @@ def _parted(X: Array, root: int, least: float) -> tuple[Array, dict[str, float]]
     r = distance(X, X[root])
     D = pairwise_distance(X)
     product = 0.5 * (r[:, None] + r[None, :] - D)
-    # The path between two cells with the largest minimum product lies in the maximum spanning tree.
+    # Among all paths between two cells, the path in the maximum spanning tree has the largest minimum product.
     cost = product.max() + 1.0 - product
     np.fill_diagonal(cost, 0.0)
     tree = minimum_spanning_tree(cost).tocoo()

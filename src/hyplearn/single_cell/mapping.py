@@ -20,7 +20,7 @@ FAR = 0.99
 MANY_FAR = 0.1
 # Largest plausible value after log1p, which maps a million to 14. A larger value means that log1p was not applied.
 LARGEST = 20
-# End of the advice about unnormalised matrices if the features are X itself.
+# Text added to the advice about unnormalised matrices if the features are ``adata.X``.
 PASS_COMPONENTS = ', and pass use_rep="X_pca"'
 
 

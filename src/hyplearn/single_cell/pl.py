@@ -197,7 +197,7 @@ def explore(
 
 
 def _set_columns(adata: Any, key: str) -> dict[str, Any]:
-    """Return columns that describe the prediction sets of a classification; the dict is empty if it has no sets."""
+    """Return columns that describe the prediction sets of a classification, or an empty dict if there are no sets."""
     if f"{key}_sets" not in adata.obsm:
         return {}
     names = [name for name in ("set", "answer") if f"{key}_{name}" in adata.obs]
@@ -291,7 +291,7 @@ def _draw_panel(ax: Any, X: Array, panel: Panel, c: float, style: tuple[str, flo
 
 
 def _draw_legends(axes: list[Any], panels: list[Panel]) -> None:
-    """Draw a legend to the right of each panel; of panels with the same categories, only the last has a legend."""
+    """Draw a legend to the right of each panel; panels with the same categories share the legend of the last one."""
     groups: list[list[int]] = []
     for k, panel in enumerate(panels):
         alike = [group for group in groups if _agree(panel.styles, *(panels[j].styles for j in group))]

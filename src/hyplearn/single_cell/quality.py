@@ -45,9 +45,9 @@ def warn_of_never_predicted(quality: dict[str, Any], classes: Array, labels: Arr
     if never:
         named = ", ".join(f"{label!r} ({np.sum(labels == label)} cells)" for label in never[:5])
         warnings.warn(
-            f"{len(never)} of {len(classes)} classes are never predicted, not even on the training cells: {named}"
+            f"{len(never)} of {len(classes)} classes are never predicted, not even for the training cells: {named}"
             f'{", ..." if len(never) > 5 else ""}.\nMore dimensions (n_components), model="svc" or another embedding '
-            "may separate them; pass coverage= to see for which cells they are possible.",
+            "may separate them; pass coverage= to get, for each cell, the set of classes that it may belong to.",
             UserWarning,
             stacklevel=5,
         )

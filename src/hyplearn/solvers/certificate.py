@@ -47,16 +47,16 @@ class Certificate(NamedTuple):
 
 @checkpointable
 class CertificateSums(NamedTuple):
-    """Sums over a part of the rows, for the certificate of one problem."""
+    """Sums over a block of rows, from which the certificate of one binary problem is computed."""
 
     loss: float  # sum of the losses (soft margin)
     loss_error: float  # bound on the rounding error of the loss
-    slack: float  # for a hard margin, the largest 1 - ⟨u, w⟩ minus its rounding error
-    largest_slack: float  # for a hard margin, the largest 1 - ⟨u, w⟩ plus its rounding error
+    slack: float  # for a hard margin, the largest 1 - ⟨u, w⟩, after subtracting a bound on its rounding error
+    largest_slack: float  # the same, after adding this bound
     terms: float  # sum of the rows' terms in P - D, without ½‖w - v‖²; non-negative for feasible α
-    terms_error: float
+    terms_error: float  # bound on the rounding error of ``terms``
     v: Array  # Σ α u
-    length: float  # Σ α ‖u‖
+    length: float  # Σ |α| ‖u‖
     total: float  # Σ α
     excess: float  # largest amount by which an α violates its bounds
     largest: float  # largest |α|
@@ -66,8 +66,8 @@ class CertificateSums(NamedTuple):
 def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: str) -> CertificateSums:
     r"""Compute the sums for a certificate from explicit signed rows, their α and their costs.
 
-    With the slack :math:`s_i = 1 - \langle u_i, w \rangle` and :math:`v = \sum \alpha_i u_i`, P - D is a sum without
-    cancellation,
+    Let :math:`s_i = 1 - \langle u_i, w \rangle` be the slack, :math:`v = \sum \alpha_i u_i`, and q = 1 for the hinge or
+    q = 2 for the squared hinge. Then P - D is a sum without cancellation:
 
     .. math:: \tfrac12 \|w - v\|^2 + \sum_i \Bigl(C_i \max(0, s_i)^q - \alpha_i s_i
               + [q = 2] \frac{\alpha_i^2}{4 C_i}\Bigr)
@@ -178,7 +178,7 @@ class SoftmaxCertificate(NamedTuple):
 
 @checkpointable
 class SoftmaxSums(NamedTuple):
-    """Sums over a part of the rows: the loss, the entropy weighted by cost, and ``Σ α xᵀ``."""
+    """Sums over a block of rows: the loss, ``Σ C H(π)`` with the entropy H, and ``Σ α xᵀ`` with ``α = C (e_y - π)``."""
 
     loss: float
     entropy: float

@@ -4,20 +4,22 @@ For a softmax the criterion combines two estimates of the log-loss on unseen row
 
 - the negative logarithm of the *evidence*, the probability of the labels if W is drawn from a normal prior with
   variance C, by Laplace's approximation. It gives too large a C for nearly separated classes.
-- the *leave-one-out* log-loss, by one Newton step from the solution for all rows. With the leverage
-  :math:`h_{ik} = x_i^T (I + \frac{K}{K - 1} H_{kk})^{-1} x_i`, the scores of row i without itself are
+- the *leave-one-out* log-loss, by one Newton step per row from the solution for all rows. Let K be the number of
+  classes, H the Hessian of the loss, with one block per pair of classes, and
+  :math:`h_{ik} = x_i^T (I + \frac{K}{K - 1} H_{kk})^{-1} x_i` the leverage of row i. The scores of row i in a model
+  that is fitted without this row are
 
   .. math:: s_{ik} + \frac{C h_{ik} (\pi_{ik} - y_{ik})}{1 - \frac{K}{K - 1} C h_{ik} \pi_{ik} (1 - \pi_{ik})}
 
-  exact to second order for two classes; with more classes, the factor K / (K - 1) accounts for the second derivatives
-  between classes. It counts twice.
+  up to third-order terms for two classes. With more classes, the factor K / (K - 1) accounts for the second
+  derivatives between classes. This estimate has twice the weight of the evidence.
 
-Both cost less than a Newton step, because the solver has already computed H.
+Both estimates take less time than a Newton step, because the solver has already computed H.
 
-Embeddings have misplaced rows, deep inside another class, whose log-loss of a hundred or more would dominate the
-mean. Therefore probabilities are :math:`(1 - \varepsilon) \pi + \varepsilon / K`: a share ε of all rows is assumed to
-have a class at random. ε is the most likely share given the leave-one-out probabilities (:func:`outlier_share`), and
-the leave-one-out log-loss is that of these probabilities.
+Embeddings contain misplaced rows, deep inside another class. Their log-losses of a hundred or more would dominate the
+mean. Therefore the probabilities π are replaced by :math:`(1 - \varepsilon) \pi + \varepsilon / K`, which assumes that
+a share ε of all rows has a random class. ε is the most likely share given the leave-one-out probabilities
+(:func:`outlier_share`). The leave-one-out log-loss is computed after this replacement.
 """
 
 from collections.abc import Callable, Mapping
@@ -69,8 +71,9 @@ def choose_cost(
 ) -> float:
     """Find the power of ten with the lowest criterion, at most 10**``highest``, by descent from 10**``first``.
 
-    The descent tries larger values (1) and smaller values (-1) in the order of ``enough``, which contains the minimum
-    relative improvement for a step in each direction. It ends after ``patience`` steps in a row without improvement.
+    ``enough`` maps each direction, 1 for larger and -1 for smaller values, to the minimum relative improvement of a
+    step. The directions are tried in the order of ``enough``; the second is skipped if the first improves the
+    criterion. A direction ends after ``patience`` steps in a row without improvement.
 
     Examples
     --------
@@ -137,7 +140,8 @@ def with_floor(log_pi: Array, floor: float, n_classes: int) -> Array:
 def outlier_share(log_pi: Array, weights: Array, n_classes: int) -> float:
     """Estimate the share of rows whose class is random, given the log-probability of each row's class.
 
-    The result is the most likely share after adding ``ASSUMED_OUTLIERS`` such rows and as many other rows.
+    The result is the most likely share, after adding ``ASSUMED_OUTLIERS`` rows with a random class and as many rows
+    with a correct class.
     """
     pi, total = np.exp(log_pi), float(weights.sum())
 

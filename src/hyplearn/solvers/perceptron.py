@@ -1,11 +1,11 @@
-r"""First- and second-order perceptrons on implicit rows.
+r"""First- and second-order perceptrons on implicit rows, which are computed from the points when they are visited.
 
 A perceptron sees one row z at a time with its label y = ±1 and changes only on a mistake, :math:`y\langle w, z\rangle
 \le 0`. A :class:`Perceptron` holds the whole state between rows, so a stream in chunks gives bitwise the same
 result as one pass over all rows.
 
-A row with weight k is visited k times in succession, as k copies would be; the fractional part of a weight scales the
-step of a last visit.
+A row with weight k is visited k times in succession, as if there were k copies of the row. If the weight has a
+fractional part, the row is visited once more, and this fraction scales the step.
 """
 
 import math
@@ -49,25 +49,25 @@ class Perceptron:
               w \leftarrow w + \frac{y - \langle w, z \rangle}{1 + q}\, u
 
     The inverse is stored as :math:`A^{-1} = M^T M`, and the rank-one update is applied to M, row by row in one pass
-    (Carlson, 1973). It is positive definite by construction; an update of the inverse itself would become indefinite by
-    rounding if rows have very different lengths.
+    (Carlson, 1973). :math:`M^T M` is positive definite by construction. If the inverse itself were updated, rounding
+    could make it indefinite for rows of very different lengths.
 
-    For a = 0 the inverse is the pseudo-inverse, and M has one row per dimension of the span so far. While the rank
-    grows, a row z with a part :math:`e = (I - AA^+) z` outside the span is predicted 0 in exact arithmetic, so it is a
-    mistake, and
+    For a = 0 the inverse is the pseudo-inverse, and M has one row per dimension of the span of the rows in S. If a row
+    z has a component :math:`e = (I - AA^+) z` outside the span, its score is 0 in exact arithmetic. The row therefore
+    counts as a mistake, and the update is
 
     .. math:: M \leftarrow \begin{pmatrix} M - M z\, e^T / \|e\|^2 \\ e^T / \|e\|^2 \end{pmatrix}, \qquad
               w \leftarrow w + \frac{y - \langle w, z \rangle}{\|e\|^2}\, e
 
-    This part is computed with the projector :math:`I - AA^+`, applied twice so that e is orthogonal to the span to the
-    last digit, and not from a decomposition of :math:`SS^T`, whose small eigenvalues are noise.
+    The projector :math:`I - AA^+` is stored and applied twice, so that e is orthogonal to the span to the last digit.
+    It is not computed from a decomposition of :math:`SS^T`, because small eigenvalues of this matrix are noise.
     """
 
     w: Array  # current weights
-    root: Array  # M, triangular for a > 0, with zero rows beyond the rank for a = 0; empty for first order
-    outside: Array  # the projector I - AA⁺; empty for a > 0
-    total: Array = field(init=False)  # sum of w, or of w / ‖w‖, over all visits before the last change of w
-    counts: Array = field(init=False)  # number of updates, weight of visits since w changed, weight of all visits
+    root: Array  # M: triangular if a > 0; if a = 0, rows beyond the rank are zero; empty if first order
+    outside: Array  # the projector I - AA⁺ for a = 0; empty for a > 0 and for first order
+    total: Array = field(init=False)  # sum of w (second order: of w / ‖w‖) over all visits before the last update
+    counts: Array = field(init=False)  # number of updates, weight of visits since the last update, total weight
 
     def __post_init__(self) -> None:
         self.total, self.counts = np.zeros_like(self.w), np.zeros(3)
@@ -96,11 +96,11 @@ class Perceptron:
 
     @property
     def average(self) -> Array:
-        """Mean of w over all visits; in the second order, mean of the unit normal.
+        """Mean of w over all visits for a first-order perceptron, mean of w / ‖w‖ for a second-order perceptron.
 
-        In the second order the length of w decreases by orders of magnitude as A grows, so a plain mean would depend
-        only on the first mistakes. In the first order w is long where mistakes are rare, so that the plain mean varies
-        less with the order of the rows.
+        In the second order, the norm of w decreases by orders of magnitude as A grows, so a mean of w would depend
+        only on the first mistakes. In the first order, w is long when mistakes are rare. The mean of w favours these
+        w, and therefore varies less with the order of the rows.
         """
         length = float(np.linalg.norm(self.w)) if self.root.size else 1.0
         return (self.total + self.counts[1] * self.w / (length or 1.0)) / max(self.counts[2], 1.0)
@@ -108,7 +108,7 @@ class Perceptron:
     def visit(
         self, rows: TangentRows, y: Array, weights: Array = EQUAL_WEIGHTS, rng: np.random.Generator | None = None
     ) -> int:
-        """Visit every row once, in order or shuffled by ``rng``; return the number of mistakes."""
+        """Make one pass over the rows, in order or shuffled by ``rng``; return the number of misclassified rows."""
         run = RUN if len(rows) >= MANY_ROWS else 1
         runs = IN_ORDER if rng is None else _shuffled(rows.X, run, rng)
         visits, step, mistakes = runs.size * run or len(rows), max(1, BLOCK_NUMBERS // rows.shape[1]), 0
@@ -126,7 +126,7 @@ class Perceptron:
 
 
 def _shuffled(X: Array, run: int, rng: np.random.Generator) -> Array:
-    """Return a random order of the runs of rows; for single rows, it depends only on coordinates and seed."""
+    """Return a random order of runs of rows; for runs of one row, it depends only on the coordinates and the seed."""
     if run > 1:
         return rng.permutation(-(-len(X) // run))
     hashes = np.empty(len(X), dtype=np.uint64)
@@ -156,7 +156,8 @@ class MistakeBounds(NamedTuple):
     - ``paper``: :math:`\bigl(2 R_p / ((1 - R_p^2) \sinh \varepsilon)\bigr)^2` with
       :math:`R_p = (\|p\| + R) / (1 + \|p\| R)`, the same bound for the worst points within radius R;
     - ``second_order``: :math:`\sqrt{(a + \lambda_w) \sum_j \log(1 + \lambda_j / a)} / \sinh \varepsilon` with the
-      eigenvalues λ of :math:`SS^T`; NaN for the first order and for a = 0.
+      eigenvalues :math:`\lambda_j` of :math:`SS^T` and :math:`\lambda_w = w^T S S^T w` for the unit normal w of the
+      hyperplane; NaN for the first order and for a = 0.
 
     All are NaN if no separating hyperplane is known.
     """
@@ -187,11 +188,12 @@ def paper_bound(reference_norm: float, radius: float, margin: float) -> float:
 
 
 def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_margin: float) -> float:
-    r"""Return the mistake bound of the paper's second theorem, where λ are the eigenvalues of :math:`SS^T = A - aI`.
+    r"""Return the mistake bound of the paper's second theorem, for the unit normal of a separating hyperplane.
 
-    It is computed from the triangular root M of the inverse: :math:`a + \lambda_{w^*} = \|M^{-T} w^*\|^2` and
-    :math:`\sum_j \log(1 + \lambda_j / a) = -\sum_i \log a M_{ii}^2`. Eigenvalues of the inverse itself would be lost to
-    rounding for long rows.
+    With the unit normal w, the eigenvalues :math:`\lambda_j` of :math:`SS^T = A - aI` and
+    :math:`\lambda_w = w^T S S^T w`, the terms of the bound are computed from the triangular root M of the inverse:
+    :math:`a + \lambda_w = \|M^{-T} w\|^2` and :math:`\sum_j \log(1 + \lambda_j / a) = -\sum_i \log a M_{ii}^2`. For
+    long rows, the eigenvalues of the inverse itself would be lost to rounding.
     """
     if a == 0:
         return np.nan
@@ -205,9 +207,11 @@ def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_mar
 def _visit(  # type: ignore[no-untyped-def]
     X, p, along, base, y, weights, runs, run, start, stop, w, root, outside, missing, total, counts
 ):
-    """Make the visits from ``start`` to ``stop``, updating the state in place; return the number of misclassified rows.
+    """Visit rows and update the weights in place; return the number of misclassified rows.
 
-    ``missing`` is the number of dimensions outside the span of earlier rows.
+    Visit k is to row k, or, if ``runs`` is not empty, to a row of run ``runs[k // run]``. The visits are ``start`` to
+    ``stop - 1``. For the second-order perceptron with a = 0, ``missing`` is the number of dimensions outside the span
+    of earlier rows: a row that adds a dimension always counts as a mistake.
     """
     n = X.shape[0]
     mistakes = 0

@@ -4,9 +4,9 @@ r"""Platt scaling: a sigmoid that maps scores to probabilities of the positive c
           \min_{a, b} \sum_i w_i \bigl( \log(1 + e^{a s_i + b}) - t_i (a s_i + b) \bigr)
 
 where the targets :math:`t_+ = (W_+ + 1) / (W_+ + 2)` and :math:`t_- = 1 / (W_- + 2)` are slightly below 1 and above 0,
-and W is the weight of a class. With these targets the sigmoid stays finite for separable scores. It is fitted by
-Newton's method, without exponentials that overflow, after Lin, Lin and Weng, "A note on Platt's probabilistic outputs
-for support vector machines" (2007).
+and :math:`W_\pm` is the total weight of a class. With these targets the slope stays finite for separable scores. The
+sigmoid is fitted by Newton's method, with formulas that do not overflow (Lin, Lin and Weng, "A note on Platt's
+probabilistic outputs for support vector machines", 2007).
 """
 
 from typing import NamedTuple
@@ -45,8 +45,8 @@ class Sigmoids(NamedTuple):
 def fit_sigmoid(scores: Array, positive: Array, weights: Array, *, pinned: bool = False) -> Sigmoid:
     """Fit a sigmoid to scores and class membership; rows with weight 0 are ignored.
 
-    A ``pinned`` sigmoid has offset 0, so that it is ½ at score 0. If the slope would be negative, the scores carry no
-    information, and the sigmoid is replaced by a constant.
+    A ``pinned`` sigmoid has offset 0, so that it is ½ at score 0. If all scores are equal or the fitted slope is
+    negative, the sigmoid is replaced by a constant, because the scores carry no information.
 
     Examples
     --------
@@ -72,8 +72,8 @@ def fit_sigmoids(
 ) -> Sigmoids:
     """Fit one sigmoid to each row of ``scores`` and ``positive``, of shape (P, n), as :func:`fit_sigmoid` does.
 
-    Newton's method stops when the predicted decrease of a mean loss is at most ``tol``; ``start`` are sigmoids to start
-    from.
+    Newton's method stops for a sigmoid when the predicted decrease of its mean loss is at most ``tol``. ``start``
+    contains initial sigmoids.
     """
     total = weights.sum()
     W_positive = (positive @ weights)[:, None]
@@ -110,7 +110,7 @@ def _minimise(
     value, (step, slope) = sums[0].copy(), _newton_steps(sums, pinned)
     length, open_ = np.ones(len(s)), np.arange(len(s))
     for _ in range(MAX_STEPS):
-        # If the next step of a sigmoid is within the tolerance, it is this sigmoid's last step.
+        # If the predicted decrease for a sigmoid is within the tolerance, its next step is the last one.
         close = -slope <= tol
         if close.any():
             at[:, open_[close]] += step[:, close]
@@ -120,7 +120,8 @@ def _minimise(
             sums = np.empty((6, len(open_)))
         if not len(open_):
             break
-        tried = at[:, open_] + length * step
+        # Indexing changes the memory layout, for which the kernel would be compiled again.
+        tried = np.ascontiguousarray(at[:, open_] + length * step)
         _sums(s, targets, shares, tried, open_, sums)
         enough = sums[0] <= value + ENOUGH * length * slope
         steps, slopes = _newton_steps(sums, pinned)

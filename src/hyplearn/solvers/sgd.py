@@ -1,6 +1,6 @@
 r"""The paper's soft-margin algorithm: stochastic gradient descent, one row per step.
 
-With N rows, step t = 1, 2, ... on a row u of cost C, and :math:`\eta = 1 / (t + 1000)`,
+For N rows, step t = 1, 2, ... uses one row u with cost C, and the step size :math:`\eta = 1 / (t + 1000)`:
 
 .. math:: w \leftarrow w - \eta\, (w - N C u) \text{ if } \langle u, w \rangle \le 1, \qquad
           w \leftarrow w - \eta\, w \text{ otherwise.}
@@ -31,7 +31,7 @@ class Descent:
     n_seen: int = 0
 
     def visit(self, rows: Rows, order: Array, n: int) -> None:
-        """Take one step on each row, in the given order; n is the total number N of rows."""
+        """Take one step on each row, in the given order; n is the total number of rows, N in the step size."""
         _descend(rows.X, rows.centre, rows.along, rows.base, rows.costs, order, float(n), self.n_steps, self.w)
         self.n_steps += len(order)
 

@@ -16,8 +16,8 @@ class Solution:
 
     The status is "optimal" if the tolerance was reached. Otherwise it is "max_iter" (no steps left), "stalled" (limited
     by rounding), "stopped" (the objective no longer changes, the paper's rule), or "infeasible" (the hard margin has no
-    solution). In the last case α is the proof: ``Σ α u`` is zero up to rounding, and the rows with α > 0 span their
-    space, or are two rows of opposite sign.
+    solution). In the last case α is the proof: ``Σ α u`` is zero up to rounding, and the rows with α > 0 have full
+    column rank, or are two opposite rows or a row of zeros (:func:`~hyplearn.solvers.svm.proof.refutation`).
     """
 
     w: Array  # normal vector, of shape (d,)
@@ -26,7 +26,9 @@ class Solution:
     v: Array  # Σ α u, which equals w at the optimum
     primal: float  # P(w)
     dual: float  # D(α)
-    gap: float  # relative duality gap, plus its rounding error if stalled; relative to P for hard margins with P < 1
+    # Duality gap divided by max(1, P), or by P for hard margins. If the status is "stalled", the bound on its rounding
+    # error is included.
+    gap: float
     status: Status
     n_iter: int  # number of working sets or Newton steps
     n_passes: int  # number of passes over all rows

@@ -66,14 +66,14 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, 
     weight_decay : float, default=0.0001
         Weight decay of AdamW.
     validation_fraction : float, default=0.0
-        Fraction of the rows that is held out of training, for early stopping and the choice of the best epoch.
+        Fraction of the rows that is held out from training, for early stopping and the choice of the best epoch.
     patience : int, default=5
         Training stops after this number of epochs without a better score on the held-out rows.
     random_state : int, RandomState instance or None, default=0
         Seed of the initial weights and of the order of rows.
     checkpoint : path, optional
-        File to which the state is written after each epoch. If ``fit`` is interrupted and called again in the same way,
-        it resumes from this file. The file is removed at the end of the fit.
+        File to which the state of the training is written after each epoch. If ``fit`` is interrupted and called again
+        in the same way, it resumes from this file. The file is removed at the end of the fit.
     verbose : int, default=0
         Whether to report loss and accuracy. In a terminal, a progress bar is shown if rich is installed; otherwise, one
         line is printed per epoch.

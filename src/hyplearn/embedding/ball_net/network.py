@@ -103,7 +103,7 @@ class Network(nn.Module):
         self.register_buffer("scale", torch.ones(shape))
 
     def standardise(self, rows: Array) -> None:
-        """Compute the mean and scale of each channel or column of the rows; the scale of a constant one is 1."""
+        """Compute the mean and scale of each channel or column of the rows; if it is constant, its scale is 1."""
         axes = (0, 2, 3) if rows.ndim == 4 else (0,)
         mean = np.mean(rows, axis=axes, dtype=np.float64, keepdims=True)
         squares = [np.sum((rows[i : i + BLOCK] - mean) ** 2, axis=axes) for i in range(0, len(rows), BLOCK)]
@@ -166,7 +166,7 @@ def to_vector(network: nn.Module) -> Array:
 
 
 def load(build: Callable[[], Network], weights: Array) -> Network:
-    """Build a new network with weights from :func:`to_vector`, without changing torch's global generator."""
+    """Build a new network with weights from :func:`to_vector`, without changing torch's global random generator."""
     with torch.random.fork_rng(devices=[]):
         network = build()
     state = network.state_dict()

@@ -175,7 +175,7 @@ def train(
 
 
 def write_state(path: Path, identity: str, state: dict[str, Any]) -> None:
-    """Write a checkpoint atomically: the state of the training and its identity."""
+    """Write a checkpoint atomically; it contains the state of a training and the digest that identifies it."""
     content = io.BytesIO()
     torch.save({"identity": identity, "state": state}, content)
     write_whole(path, sealed(MAGIC, content.getvalue()))

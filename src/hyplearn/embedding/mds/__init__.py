@@ -27,9 +27,9 @@ from hyplearn.types import Array
 # Largest distance in curvature -1 that float64 can represent: the distance between two opposite points at the largest
 # radius.
 LONGEST = 70.0
-# Settings of the search for the curvature. SEARCH_BOUNDS are the bounds of the largest distance in units of the radius
-# of curvature, and SEARCH_GRID is the number of grid values between them. For each grid value, SEARCH_POINTS points are
-# embedded and their stress is computed.
+# Settings of the search for the curvature. SEARCH_BOUNDS is the range of the largest distance in units of the radius
+# of curvature, and SEARCH_GRID is the number of grid values in this range. For each grid value, SEARCH_POINTS points
+# are embedded and their stress is computed.
 SEARCH_BOUNDS = (0.3, 30.0)
 SEARCH_GRID = 9
 SEARCH_POINTS = 250

@@ -29,8 +29,8 @@ TRIANGLES = 1_000_000
 SYMMETRY_TOLERANCE = 1e-8
 TRIANGLE_TOLERANCE = 1e-6
 # A pair counts as distorted if its embedded and given distances differ by more than the factor DISTORTED, and the
-# larger of both exceeds the fraction VISIBLE of the largest distance. Copies that are placed slightly apart are
-# therefore ignored.
+# larger of the two exceeds the fraction VISIBLE of the largest given distance. Copies of a point that are placed
+# slightly apart are therefore ignored.
 DISTORTED = 10
 VISIBLE = 0.01
 # Maximum number of steps for placing a new point.
@@ -246,7 +246,7 @@ def _weight(due, relative):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _error(u2, due):  # type: ignore[no-untyped-def]
-    """Return ``ρ - due`` and ``sinh ρ`` for the distance ρ with ``sinh²(ρ/2) = u2``."""
+    """Return ``ρ - due`` for the given distance ``due``, and ``sinh ρ``, where ``sinh²(ρ/2) = u2``."""
     sinh = 2.0 * math.sqrt(u2 * (1.0 + u2))
     return shrink(u2) * sinh - due, sinh
 
@@ -267,7 +267,10 @@ def place(D: Array, X: Array, relative: bool) -> Array:
 
 
 def _place_row(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> Array:
-    """Minimise the stress from x by Gauss-Newton steps ``(U W Uᵀ + μ) v = U W r`` with Levenberg's damping μ."""
+    """Minimise the stress with Gauss-Newton steps from x: solve ``(U W Uᵀ + μ) v = U W r``, with Levenberg's damping μ.
+
+    See :func:`_equations` for U, W and r.
+    """
     value, matrix, vector = _equations(due, X, gaps, relative, x)
     size = float(np.trace(matrix))
     damping = 1e-3 * size
@@ -286,7 +289,11 @@ def _place_row(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> A
 
 
 def _equations(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> tuple[float, Array, Array]:
-    """Return ``Σ w r²``, ``U W Uᵀ`` and ``U W r`` at the point x, for the errors r of its distances with weights w."""
+    """Return ``Σ w r²``, ``U W Uᵀ`` and ``U W r`` at the point x.
+
+    The columns of U are the unit vectors from x to the rows of X. The elements of r are the errors of the distances
+    between x and these rows, and W is the diagonal matrix of the weights w of the errors.
+    """
     matrix, vector = np.zeros((len(x), len(x))), np.zeros(len(x))
     return _add_equations(due, X, gaps, relative, x, matrix, vector), matrix, vector
 

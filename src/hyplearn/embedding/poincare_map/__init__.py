@@ -37,9 +37,9 @@ MOST_TOGETHER = 4000
 LONGEST_AT_START = 12.0
 # Settings of gamma="auto". LEAST_GAMMA is the smallest gamma, which is the published value, and WIDEST is the target
 # for the largest distance between cells. At this target, the farthest cells are at hyperbolic radius 4, which is 0.96
-# of the Euclidean radius of the ball. On four synthetic trees, which get gamma = 2.7 to 3.8, a flat softmax classifies
-# 73 % of held-out cells correctly instead of 54 %, and PoincareLogisticRegression 85.8 % instead of 83.7 %;
-# trustworthiness stays the same.
+# of the Euclidean radius of the ball. On four synthetic trees, which get gamma = 2.7 to 3.8, a Euclidean softmax
+# classifies 73 % of held-out cells correctly (54 % with gamma = 2), and PoincareLogisticRegression 85.8 % (83.7 % with
+# gamma = 2); trustworthiness stays the same.
 LEAST_GAMMA, WIDEST = 2.0, 8.0
 # WIDTH_AT_START is the standard deviation of a random start, and EARLY_STEPS is the number of initial steps with
 # exaggerated attraction.
@@ -107,7 +107,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     gamma_ : float
         Value of gamma that was used.
     loss_ : float
-        Mean divergence of the rows of the landmarks.
+        Mean divergence over the landmarks.
     n_iter_ : int
         Number of steps of the descent.
     n_features_in_ : int
@@ -246,7 +246,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 share = np.clip(np.log(max(gain / value, 1e-300)) / np.log(self.tol), 0, 1)
                 report(f"step {step}, loss {value:.5f}", float(share), task="descent")
 
-        # The row and the column of a point both contribute to the second derivative with respect to the point.
+        # A point occurs in one row and one column of the divergence. Both contribute to the second derivative.
         run = partial(descend, stiffness=4 * gamma**2 / len(Q), tol=self.tol, report=on_step)
         if self.init == "spectral":
             return run(start, loss, max_iter=self.max_iter)

@@ -6,8 +6,9 @@ are the entries of :math:`Q = (I + L)^{-1}`, whose rows are positive and sum to 
 
 .. math:: D_{ij} = \tfrac12 \ln \frac{q_{ii} q_{jj}}{q_{ij}^2},
 
-is a metric of the graph. Elimination in I + L and back substitution only add off-diagonal numbers of the same sign.
-Every entry of Q is therefore positive and accurate to nearly all digits, however small it is.
+is a metric of the graph. To compute Q, elimination in I + L and back substitution only add numbers of the same sign off
+the diagonal, so nothing cancels there. Every entry of Q is therefore positive and accurate to nearly all digits,
+however small it is.
 
 The neighbourhoods of points are softmaxes of hyperbolic distances, :math:`p_{ij} = e^{-\gamma d_{ij}} / Z_i` over all j
 including i, so that :math:`1 \le Z_i \le n`. The loss of row i is the symmetric Kullback-Leibler divergence. As both
@@ -76,7 +77,7 @@ def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Ar
     .. math:: \frac{(z^T Q_N, \; 1)}{1 + \sum_j z_j}, \qquad (\operatorname{diag}(w)^{-1} + Q_{NN}) \, z = 1,
 
     with the diagonal element last. This follows from Woodbury's formula for the inverse of the larger matrix. All
-    elements of z are positive. Each row of ``neighbours`` and ``weights`` contains N and w of one new node.
+    elements of z are positive. Row i of ``neighbours`` contains N, and row i of ``weights`` contains w, for node i.
     """
     among = Q[neighbours[:, :, None], neighbours[:, None, :]]
     diagonal = np.arange(neighbours.shape[1])
@@ -130,7 +131,7 @@ class Divergence:
 
 
 def _by_coordinates(X: Array) -> tuple[Array, Array]:
-    """Return the transposed points, and their inverse gaps."""
+    """Return the transposed points and the reciprocals ``1 / (1 - ‖x‖²)`` of their gaps."""
     return np.ascontiguousarray(X.T), 1 / row_gaps(X, 1.0)
 
 

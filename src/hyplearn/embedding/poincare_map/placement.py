@@ -121,8 +121,11 @@ def _minimise(fixed, q, log_q, own, out):  # type: ignore[no-untyped-def]
 def loss_at(fixed, q, log_q, own, x):  # type: ignore[no-untyped-def]
     """Compute the loss of a new cell at x, and its Hessian and negative gradient in frame coordinates.
 
-    With unit vectors u towards the old points, probabilities ``p = K / Σ K`` of the new row and ``p' = K / (Z + K)`` of
-    the old rows, ``e = f - F``, ``e' = (1 - p') (f - F_j)``, ``ū = Σ p u``, ``v = Σ p (e - 1) u`` and the slopes
+    The sums run over the old cells. For an old cell at distance d, u is the unit vector towards it, ``K = e^(-γ d)``
+    its kernel value, q the target probability, ``f = log q - log K``, Z the sum of K over the row of the old cell, and
+    F_j the mean of f in that row. F is the mean of f over the row of the new cell. With the probabilities
+    ``p = K / (1 + Σ K)`` of the new cell and ``p' = K / (Z + K)`` of the old cells, ``e = f - F``,
+    ``e' = (1 - p') (f - F_j)``, ``ū = Σ p u``, ``v = Σ p (e - 1) u`` and the slopes
     ``s = 2 q + p (e - 1) + p' (e' - 1)``, the derivatives are
 
         gradient = -γ Σ s u

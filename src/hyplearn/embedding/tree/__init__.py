@@ -43,14 +43,14 @@ class TreeEmbedding(BaseEstimator):
     layout : {"sarkar", "wedges"}, default="sarkar"
         Directions of the neighbours of a node. With "sarkar", all neighbours of a node, including its parent, are well
         separated (Sarkar, 2011): their directions are evenly spaced in the disk and form a spherical code in more
-        dimensions. With "wedges", which is available only in the disk, children divide the directions away from their
-        parent according to their numbers of leaves. Edges then never cross at any scale, so this layout is best for
-        pictures.
+        dimensions. With "wedges", which is available only in the disk, the children of a node lie on the side away from
+        the node's parent, and a child with more leaves gets a wider angle. Edges then never cross at any scale, so this
+        layout is best for pictures.
     spread : float or "auto", default="auto"
-        Factor, above 0 and up to 1, by which the layout "sarkar" multiplies the angles between children and the
-        direction away from their parent. The value 1 gives Sarkar's construction; smaller values make paths straighter
-        and move siblings closer together. "auto" chooses the value among 1, 0.85, 0.7, 0.55, 0.4 and 0.3 with the
-        smallest average distortion.
+        Factor, above 0 and up to 1, by which the layout "sarkar" multiplies the angles between the children of a node
+        and the direction away from the node's parent. The value 1 gives Sarkar's construction; smaller values make
+        paths straighter and move siblings closer together. "auto" chooses the value among 1, 0.85, 0.7, 0.55, 0.4 and
+        0.3 with the smallest average distortion.
     scale : float or "auto", default="auto"
         Hyperbolic length of an edge of length 1. "auto" is the largest scale at which float64 represents the length of
         every edge to within 1 %. It places the farthest nodes at a hyperbolic radius of 30 to 35 and gives the smallest
@@ -230,7 +230,7 @@ def separating_scale(tree: RootedTree, d: int) -> float:
     r"""Return the smallest scale at which the branches of Sarkar's construction cannot intersect.
 
     At this scale, the length of the shortest edge is :math:`2 \ln \cot(\theta / 4)`, where :math:`\theta` is the
-    smallest angle of the longest spherical code, and thus the smallest angle between two neighbours of a node.
+    smallest angle between two neighbours of a node. It occurs in the spherical code of the node with most neighbours.
     """
     largest = int(np.max(tree.counts + (np.arange(len(tree.counts)) > 0)))
     if largest < 2:
@@ -245,7 +245,10 @@ def _kappa(d: int) -> float:
 
 
 class Distortion(NamedTuple):
-    """Distortion of distances: mean of ``|1 - ratio|``, largest ratio divided by the smallest, and number of pairs."""
+    """Distortion of an embedded tree, computed from the ratio of hyperbolic to tree distance of pairs of nodes.
+
+    ``average`` is the mean of ``|1 - ratio|``, and ``worst`` is the largest ratio divided by the smallest.
+    """
 
     average: float
     worst: float
@@ -273,7 +276,8 @@ def measure_distortion(tree: RootedTree, X: Array, lengths: Array, most_pairs: i
 def _ratios(X, gaps, parents, lengths, depths, sources):  # type: ignore[no-untyped-def]
     """Return the sum of ``|1 - ratio|`` over all pairs of a source and another node, and the extreme ratios.
 
-    The smallest and largest ratio also cover neighbouring siblings.
+    A ratio is the hyperbolic distance of a pair divided by its tree distance. For the smallest and the largest ratio,
+    neighbouring siblings are included.
     """
     n = X.shape[0]
     total, smallest, largest = 0.0, np.inf, 0.0

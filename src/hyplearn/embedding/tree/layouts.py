@@ -1,7 +1,7 @@
 """Layouts of a tree in the ball of curvature -1, for given hyperbolic lengths of its edges.
 
 Both layouts walk down from the root, which is the origin. Every child is placed from the rounded coordinates of its
-parent, so rounding errors do not add up: an edge is as exact as its two ends.
+parent, so rounding errors do not add up: an edge is as accurate as its two ends.
 """
 
 import math
@@ -33,7 +33,10 @@ REPULSION_POWER = 8
 
 
 class Codes(NamedTuple):
-    """Directions from nodes to their neighbours: a spherical code for the root and for each number of neighbours."""
+    """Spherical codes, which are the directions from nodes to their neighbours.
+
+    The root has its own code; other nodes share a code if they have equally many neighbours.
+    """
 
     points: list[Array]
     which: Array
@@ -193,9 +196,9 @@ def spherical_code(n: int, d: int) -> Array:
 
     In the plane the angles are evenly spaced. In more dimensions, up to d + 1 points form a regular simplex, and up to
     2d points are taken from the cross-polytope; both are optimal (Rankin, 1955). More points form a lattice that
-    divides the sphere into equal shares, which is the Fibonacci lattice on S², and which is improved by repulsion if
-    the points are few. The hypercube codes of Sala et al. (2018) are not used, because their length is a power of two
-    and they do not help with fewer than 2d points, the case of most nodes of a tree.
+    divides the sphere into equal shares; on S² this is the Fibonacci lattice. If there are at most 64 points, the
+    lattice is improved by repulsion. The hypercube codes of Sala et al. (2018) are not used, because their length is a
+    power of two and they do not help with fewer than 2d points, the case of most nodes of a tree.
 
     Examples
     --------

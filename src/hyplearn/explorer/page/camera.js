@@ -5,8 +5,8 @@ import { between, meanOf, seenFrom } from "./geometry.js";
 const DURATION = 650;
 // Maximum number of points from which the position of a class is computed.
 const SAMPLE = 2000;
-// After a flight to a class, a share MOST_OF_A_CLASS of its points lies within the radius FILLS of the disk, unless the
-// zoom would exceed CLOSEST.
+// A flight to a class zooms so that the fraction MOST_OF_A_CLASS of its points lies within the fraction FILLS of the
+// radius of the disk. The zoom factor is at most CLOSEST.
 const FILLS = 0.8;
 const MOST_OF_A_CLASS = 0.9;
 const CLOSEST = 8;

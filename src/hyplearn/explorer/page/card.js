@@ -85,7 +85,7 @@ function measures(app, model, facts) {
 function tableOf({ palette, models }, facts, hasProbabilities, hasDistances) {
   const head = element("tr", {}, element("th", { text: "" }));
   if (hasProbabilities) head.append(element("th", { text: "probability", colspan: "2" }));
-  if (hasDistances) head.append(element("th", { text: "to the boundary with it" }));
+  if (hasDistances) head.append(element("th", { text: "distance to boundary" }));
   const most = models.length > 1 ? MOST_ROWS_OF_TWO : MOST_ROWS;
   const rows = facts.rows.filter((row) => !hasProbabilities || row.probability !== null).slice(0, most);
   const body = rows.map((row) => {

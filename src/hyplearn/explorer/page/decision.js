@@ -113,8 +113,8 @@ export class Decision {
     this.hasProbabilities = spec.slopes !== null;
     const [[px, py]] = spec.points;
     this.hasOneCentre = HYPERBOLOID.has(spec.link) && spec.points.every(([qx, qy]) => qx === px && qy === py);
-    // If scores depend on the values of all problems: the elements of the matrix by rows, and the values at the last
-    // point.
+    // If each score depends on the values of all problems, `mixing` contains the coefficients by rows, and `values` the
+    // values at the last point.
     this.mixing = spec.mixing === null ? null : Float64Array.from(spec.mixing.flat());
     this.values = new Float64Array(this.problems);
     this.hasDistances = spec.boundaries !== null;
@@ -213,7 +213,7 @@ export class Decision {
     return pure.map((probability) => (1 - floor) * probability + floor / pure.length);
   }
 
-  // Convert scores to probabilities, without adding the share of misplaced rows.
+  // Convert scores to probabilities, before the constant `floor` is mixed in.
   withoutFloor(scores) {
     const { sharpness } = this.spec;
     if (this.isBinary) return [Math.exp(logSigmoid(-scores[1])), Math.exp(logSigmoid(scores[1]))];

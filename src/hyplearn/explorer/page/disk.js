@@ -5,7 +5,7 @@ import { Regions } from "./regions.js";
 import { haloOf, pressing, Stamps } from "./stamps.js";
 
 const LABEL =
-  "The disk of points. Arrow keys move it, plus and minus zoom, 0 resets, Enter describes the point nearest to the middle, X selects it, Escape closes its card. B starts a box and L a lasso, M moves the disk again.";
+  "The disk of points. Arrow keys move it, plus and minus zoom, 0 resets, Enter describes the point nearest to the middle, X selects it, Escape closes its card. B starts a box, L starts a lasso, and M returns to moving the disk.";
 
 export class Disk {
   constructor(app, model, k) {

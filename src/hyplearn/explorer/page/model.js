@@ -15,7 +15,7 @@ export class Model {
       ? new Decision(spec.decision, root)
       : new Table(spec.table.size, decoded(spec.table.codes));
     this.putBack();
-    this.leadName = spec.decision ? (this.decision.hasClosedDistance ? "distance to the boundary" : "lead in score") : spec.lead_name;
+    this.leadName = spec.decision ? (this.decision.hasClosedDistance ? "distance to the boundary" : "lead of the highest score") : spec.lead_name;
   }
 
   // Restore the decision as it was fitted.

@@ -38,7 +38,7 @@ function distanceToTie(x, own, code, decision) {
   return high;
 }
 
-// Return the smallest lead on a circle, found by ternary search around the best of some directions.
+// Return the smallest lead on a circle, found by ternary search around the sampled direction with the smallest lead.
 function leastLead(lead, far) {
   const leads = Array.from({ length: DIRECTIONS }, (_, k) => lead(far, k * TURN));
   const best = leads.indexOf(Math.min(...leads));

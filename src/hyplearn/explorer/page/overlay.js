@@ -56,7 +56,7 @@ function drawBoundaries(context, app, model, view, ink) {
     stroke(context, ink, 2);
     if (margin !== null && !model.isWhatIf) {
       context.beginPath();
-      // Margins are drawn around the hyperplane of the model, from which a calibration may have moved the boundary.
+      // Margins are drawn around the hyperplane of the model; a calibration may have moved the boundary away from it.
       const middle = ["arsinh", "frame", "z"].includes(decision.spec.link) ? { ...arc, height: 0 } : arc;
       for (const sign of [-1, 1]) traceBoundary(context, view, middle, sign * margin * scene.root);
       stroke(context, ink, 1.1, { dash: [5, 4] });

@@ -33,7 +33,7 @@ export class Panel {
   fillHeader() {
     const { scene, points, models } = this.app;
     byId("title").textContent = scene.title;
-    const names = models.map((model) => model.name).join(" beside ");
+    const names = models.map((model) => model.name).join(" and ");
     const model = scene.title === names ? "" : `${names} · `;
     byId("model").textContent = `${model}${counted(points.n, "point")} · ${scene.known} classes`;
     const notes = [];
@@ -44,7 +44,7 @@ export class Panel {
       notes.push(`Regions${models.length > 1 ? ` of ${table.name}` : ""} come from a table of ${size} × ${size} predictions, so they are coarse near the rim.`);
     }
     models.slice(1).filter(({ spec }) => spec.votes !== null).forEach(({ name, spec }) => {
-      notes.push(`Regions of ${name} show the most frequent prediction for nearby points. For ${percent(spec.votes)} of the points, this is their own prediction.`);
+      notes.push(`Regions of ${name} show the most frequent prediction for nearby points. For ${percent(spec.votes)} of the points, this equals their own prediction.`);
     });
     if (scene.labels === null) notes.push("No classes were given, so points are coloured by prediction.");
     if (models.some((one) => one.confidence === null)) notes.push("This classifier has no probabilities.");

@@ -1,24 +1,30 @@
 """Compiled kernel that computes the softmax loss of a block of rows, its gradient and its Hessian in one pass.
 
 It processes the rows in chunks that stay in the cache, column by column: every loop runs over the rows of a chunk, so
-that the compiler can vectorise it. The Hessian is a sum of ``(diag π - ππᵀ) ⊗ xxᵀ``, so a quarter of its K² d² entries
-determines the rest.
+that the compiler can vectorise it. The Hessian is a sum of ``(diag π - ππᵀ) ⊗ xxᵀ``, so about a quarter of its K² D²
+entries determines the rest, which NumPy fills in.
 """
+
+from functools import lru_cache
 
 import numpy as np
 from numba import njit
 
 from hyplearn.numerics import exp, log1p
+from hyplearn.types import Array
 
 # Number of rows per chunk, small enough that a chunk stays in the cache.
 CHUNK = 256
 
 
-# Functions that numba inlines are compiled once, as a part of this function; if LLVM inlined them, it would optimise
-# them twice.
+# Numba inlines the helper functions, so that they are compiled once, as a part of this function. If LLVM inlined them
+# instead, it would optimise them twice.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def point_block(X, p, along, base, times, inverse_root, codes, costs, W, V, hessian):  # type: ignore[no-untyped-def]
-    """Add ``Σ α xᵀ`` to V and ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` to the hessian; return ``Σ C log(1/π_y)``."""
+    """Add ``Σ α xᵀ`` to V and a part of ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` to the hessian; return ``Σ C log(1/π_y)``.
+
+    The part is all that :func:`completed` needs: the lower triangles of the blocks of all classes but the last.
+    """
     (K, D), loss = W.shape, 0.0
     columns, pi, buffers = np.empty((D, CHUNK)), np.empty((K, CHUNK)), np.empty((4, CHUNK))
     others, losses, weights, scaled = buffers[0], buffers[1], buffers[2], buffers[3]
@@ -41,7 +47,6 @@ def point_block(X, p, along, base, times, inverse_root, codes, costs, W, V, hess
                 V[k, j] += total
             for m in range(k + 1 if k < K - 1 else 0):
                 _add_second_derivatives(k, m, pi, own_costs, columns, weights, scaled, hessian)
-    _mirror(hessian, K, D)
     return loss
 
 
@@ -75,7 +80,8 @@ def _softmax(scores, codes, others, losses, highest):  # type: ignore[no-untyped
     """Convert scores to probabilities, in place, and compute ``1 - π_y`` and ``log(1/π_y)`` of each row.
 
     With e = exp(score - highest score) of each class, the loss is ``log1p(rest + e_y - 1) - log e_y``, where rest is
-    the sum of e over the other classes; it is accurate even if it is tiny, as is ``rest / (rest + e_y)``.
+    the sum of e over the other classes. This formula is accurate even for tiny losses, and so is
+    ``rest / (rest + e_y)`` for ``1 - π_y``.
     """
     for i in range(codes.size):
         highest[i], others[i] = scores[0, i], 0.0
@@ -116,29 +122,25 @@ def _add_second_derivatives(k, m, pi, costs, columns, weights, scaled, hessian):
             hessian[k * D + row, m * D + column] += entry
 
 
-@njit(inline="always", error_model="numpy")
-def _mirror(hessian, K, D):  # type: ignore[no-untyped-def]
-    """Fill in the rest of the Hessian from the lower triangles of the blocks of all classes but the last.
+def completed(hessian: Array, K: int) -> Array:
+    """Return the whole Hessian of K classes from the part that :func:`point_block` computes.
 
     The blocks are symmetric. The blocks of the last class follow from the others, because all blocks sum to zero over
     the classes.
     """
+    D = len(hessian) // K
     last = (K - 1) * D
-    for k in range(K - 1):
-        for m in range(k + 1):
-            for i in range(D):
-                for j in range(i + 1):
-                    value = hessian[k * D + i, m * D + j]
-                    hessian[k * D + j, m * D + i] = value
-                    hessian[m * D + i, k * D + j] = value
-                    hessian[m * D + j, k * D + i] = value
-    for i in range(D):
-        for column in range(last):
-            total = 0.0
-            for k in range(K - 1):
-                total -= hessian[k * D + i, column]
-            hessian[last + i, column], hessian[column, last + i] = total, total
-    for i in range(D):
-        for j in range(D):
-            for m in range(K - 1):
-                hessian[last + i, last + j] -= hessian[last + i, m * D + j]
+    out, known = np.empty_like(hessian), hessian.ravel()[_sources(K, D)]
+    out[:last, :last] = known
+    np.negative(known.reshape(K - 1, D, last).sum(axis=0), out=out[last:, :last])
+    out[:last, last:] = out[last:, :last].T
+    np.negative(out[last:, :last].reshape(D, K - 1, D).sum(axis=1), out=out[last:, last:])
+    return out
+
+
+@lru_cache(maxsize=8)
+def _sources(K: int, D: int) -> Array:
+    """Return, for every entry of the blocks of all classes but the last, the index of the equal computed entry."""
+    row, column = np.divmod(np.arange((K - 1) * D), D)
+    classes, places = (np.sort(np.stack(np.meshgrid(i, i)), axis=0) for i in (row, column))
+    return (classes[1] * D + places[1]) * (K * D) + classes[0] * D + places[0]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hyplearn.rows import ClassRows
-from hyplearn.rows.memory import RowChunk
+from hyplearn.rows.memory import Chunk
 from hyplearn.types import Array
 
 # CHUNK_NUMBERS is the number of elements per chunk, chosen so that a chunk stays in the cache. FEWEST_ROWS is the
@@ -13,7 +13,7 @@ from hyplearn.types import Array
 CHUNK_NUMBERS, FEWEST_ROWS = 2**18, 128
 
 
-def chunks(block: ClassRows, width: int) -> Iterator[tuple[RowChunk, Array, Array]]:
+def chunks(block: ClassRows, width: int) -> Iterator[tuple[Chunk, Array, Array]]:
     """Yield chunks of rows with codes and costs, small enough for the cache with ``width`` elements per row."""
     n, most = len(block.X), max(FEWEST_ROWS, CHUNK_NUMBERS // width)
     length = -(-n // max(1, round(n / most)))  # chunks have almost equal sizes, so that the last one is not small
@@ -26,8 +26,8 @@ def probabilities(scores: Array, codes: Array) -> tuple[Array, Array, Array]:
     """Return the softmax of scores of shape (K, n), computed in place, and two arrays from which the loss is computed.
 
     ``own`` is the score of each row's class minus the row's highest score; ``rest`` is the sum of
-    ``exp(score - highest score)`` over the other classes. The loss is ``log1p(rest + expm1(own)) - own``,
-    which is accurate even if it is tiny.
+    ``exp(score - highest score)`` over the other classes. The loss is ``log1p(rest + expm1(own)) - own``; this formula
+    is accurate even for tiny losses.
     """
     columns = np.arange(len(codes))
     scores -= scores.max(axis=0)
@@ -43,8 +43,8 @@ def probabilities(scores: Array, codes: Array) -> tuple[Array, Array, Array]:
 def loss_and_sums(block: ClassRows, W: Array) -> tuple[float, Array]:
     r"""Return the loss :math:`\sum C \log(1 / \pi_y)` of a block of rows x, and :math:`\sum \alpha x^T`.
 
-    Probabilities depend only on differences of scores, and α sums to zero over the classes, so products with the rows
-    are computed for all classes but one.
+    Here :math:`\alpha = C (e_y - \pi)` has one element per class. Probabilities depend only on differences of scores,
+    and α sums to zero over the classes, so products with the rows are computed for all classes but one.
     """
     loss, sums, differences = 0.0, np.zeros_like(W), W[1:] - W[0]
     for chunk, codes, costs in chunks(block, sum(W.shape)):

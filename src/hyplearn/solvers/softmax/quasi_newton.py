@@ -1,9 +1,14 @@
-"""Quasi-Newton steps for a softmax with many weights: one pass over the rows per step.
+r"""Quasi-Newton steps for a softmax with many weights: one pass over the rows per step.
 
 Steps are those of the L-BFGS method (limited-memory Broyden-Fletcher-Goldfarb-Shanno). Its initial guess of the inverse
 Hessian comes from a sample of the rows and is renewed after every few steps: the inverse of the whole matrix if it is
-small, of its diagonal blocks or of their mean if there are few columns, otherwise of its diagonal and of the products
-of the first and the last column.
+small, of its diagonal blocks if there are few columns, otherwise of its diagonal and of the products of the first and
+the last column.
+
+Inverted blocks are multiplied from both sides by :math:`J = I - \tfrac1K 1 1^T`, which centres the classes. For a
+single row, :math:`(\operatorname{diag} \pi - \pi \pi^T)^+ = J \operatorname{diag}(1/\pi) J`. Adding the same function
+to all classes changes no probability. Blocks without J do not show this, and steps would be too short where classes
+overlap.
 """
 
 from abc import ABC, abstractmethod
@@ -20,19 +25,21 @@ from hyplearn.solvers.softmax.probabilities import probabilities
 from hyplearn.types import Array
 
 # ROUND is the number of steps after which the initial guess of the inverse Hessian is computed again. REMEMBERED is the
-# number of most recent steps that are stored to correct it.
+# maximum number of stored steps, with which L-BFGS corrects this guess.
 ROUND, REMEMBERED = 10, 20
 # The initial guess inverts the whole Hessian of a sample if there are at most MATRIX_ENTRIES weights, its diagonal
-# blocks if there are at most BLOCK_COLUMNS columns, the mean of these blocks if there are at most MEAN_COLUMNS columns,
-# and otherwise its diagonal, with the products of the first and the last column. With 55 classes and ten coordinates,
-# the whole matrix saves four of five passes; with the 300 columns of a kernel map, the mean of the blocks saves two of
-# three passes. The first and the last column of cone coordinates, time and intercept, hardly vary and are therefore
-# nearly parallel. Their products save a third of the passes on the paper's synthetic data with 1000 coordinates, and
-# none on normal classes.
-MATRIX_ENTRIES, BLOCK_COLUMNS, MEAN_COLUMNS = 1000, 128, 400
-# Maximum number of elements in the sample, and maximum number of sampled rows per weight, which limits the time for the
-# whole Hessian.
-SAMPLE_NUMBERS, ROWS_PER_ENTRY = 2**20, 8
+# blocks if there are at most BLOCK_COLUMNS columns, and otherwise its diagonal, with the products of the first and the
+# last column. With 55 classes and ten coordinates, the whole matrix saves four of five passes. The first and the last
+# column of cone coordinates, time and intercept, hardly vary and are therefore nearly parallel. Their products save a
+# third of the passes on the paper's synthetic data with 1000 coordinates, and none on normal classes.
+MATRIX_ENTRIES, BLOCK_COLUMNS = 1000, 400
+# Maximum number of elements in the sample of the whole Hessian or the diagonal, and of the blocks. ROWS_PER_ENTRY is
+# the maximum number of sampled rows per weight, which limits the time for the whole Hessian.
+SAMPLE_NUMBERS, BLOCK_NUMBERS, ROWS_PER_ENTRY = 2**20, 2**22, 8
+# With more than BLOCK_ROWS rows, a class's block is computed from the rows whose weight π (1 - π) is at least SMALLEST
+# times the largest, where π is the probability of the class; with 56 classes, these are 3 % of the rows. If there are
+# still more than twice BLOCK_ROWS and more than twice ROWS_PER_COLUMN for each column, they are thinned.
+SMALLEST, BLOCK_ROWS, ROWS_PER_COLUMN = 4e-3, 1024, 4
 # Number of rows whose terms of the whole Hessian are computed at once, which limits the memory use.
 STRIP = 256
 # Armijo's constant: a step must achieve this fraction of the decrease that the slope predicts. A step is also accepted
@@ -73,7 +80,7 @@ class QuasiNewton(ABC):
 
     @abstractmethod
     def inverse(self, W: Array) -> Operator:
-        """Return the initial guess of the inverse Hessian at W, as a function; raises LinAlgError if it is singular."""
+        """Return a function that applies the initial inverse Hessian at W; raise LinAlgError for a singular Hessian."""
 
     def round(self, evaluate: Callable[[Array], E], point: E, tol: float) -> tuple[E | None, int]:
         """Make a round of steps; return the last point (None if P does not decrease) and the number of passes."""
@@ -97,7 +104,7 @@ class QuasiNewton(ABC):
 
 
 class SampleHessian(QuasiNewton):
-    """Quasi-Newton method whose initial guess inverts the Hessian of a sample, or a part of this matrix."""
+    """Quasi-Newton method whose initial guess inverts the Hessian of a sample, or its blocks or diagonal."""
 
     def __init__(
         self,
@@ -106,16 +113,17 @@ class SampleHessian(QuasiNewton):
         *,
         matrix_entries: int = MATRIX_ENTRIES,
         block_columns: int = BLOCK_COLUMNS,
-        mean_columns: int = MEAN_COLUMNS,
-        sample_numbers: int = SAMPLE_NUMBERS,
+        sample_numbers: int | None = None,
     ) -> None:
         super().__init__()
         entries, d = source.n_classes * source.shape[1], source.shape[1]
-        self.source, self.seed = source, seed
-        self.size = max(1, min(sample_numbers // d, ROWS_PER_ENTRY * entries))
-        kinds = {"whole": entries <= matrix_entries, "blocks": d <= block_columns, "mean": d <= mean_columns}
+        kinds = {"whole": entries <= matrix_entries, "blocks": d <= block_columns}
         self.kind = next((kind for kind, applies in kinds.items() if applies), "diagonal")
         self.keeps_steps = self.kind != "whole"  # steps stored for an old Hessian do not improve a new one
+        if sample_numbers is None:
+            sample_numbers = BLOCK_NUMBERS if self.kind == "blocks" else SAMPLE_NUMBERS
+        self.source, self.seed = source, seed
+        self.size = max(1, min(sample_numbers // d, ROWS_PER_ENTRY * entries))
 
     @cached_property
     def sample(self) -> tuple[Array, Array, Array]:
@@ -128,29 +136,49 @@ class SampleHessian(QuasiNewton):
         return sample[:], sample.codes, sample.costs
 
     def inverse(self, W: Array) -> Operator:
-        """Return the inverse of the sample's Hessian at W, of its diagonal blocks, of their mean or of its diagonal."""
+        """Return the inverse of the sample's Hessian at W, of its diagonal blocks or of its diagonal."""
         rows, codes, costs = self.sample
         pi, _, _ = probabilities(W @ rows.T, codes)
         if self.kind == "whole":
             factor = cho_factor(_whole(rows, costs, pi), overwrite_a=True)
             return lambda x: cho_solve(factor, x.ravel()).reshape(x.shape)
-        # The factor K / (K - 1) makes the blocks exact for two classes, because gradients sum to zero over the classes.
-        weights = len(W) / (len(W) - 1) * costs * pi * (1 - pi)
-        if self.kind == "mean":
-            factor = cho_factor(np.eye(W.shape[1]) + _square(rows, weights.mean(axis=0)), overwrite_a=True)
-            return lambda x: cho_solve(factor, x.T).T
         if self.kind == "blocks":
-            blocks = np.eye(W.shape[1]) + np.stack([_square(rows, own) for own in weights])
-            np.linalg.cholesky(blocks)  # raises if the added identity is lost in rounding
-            inverses = np.linalg.inv(blocks)
-            return lambda x: (inverses @ x[:, :, None])[:, :, 0]
+            return block_inverse(rows, costs, pi)
+        # The factor makes the diagonal exact for two classes, because gradients sum to zero over the classes.
+        weights = len(W) / (len(W) - 1) * costs * pi * (1 - pi)
         return _diagonal_inverse(1 + weights @ rows**2, weights @ (rows[:, 0] * rows[:, -1]))
 
 
+def block_inverse(rows: Array, costs: Array, pi: Array) -> Operator:
+    """Return a function that multiplies by the inverse diagonal blocks of the Hessian, centred over the classes."""
+    # The factor makes the blocks exact for two classes, because gradients sum to zero over the classes.
+    factor, identity = len(pi) / (len(pi) - 1), np.eye(rows.shape[1])
+    blocks = (identity + _block(rows, factor * costs, own * (1 - own)) for own in pi)
+    inverses = np.stack([cho_solve(cho_factor(block), identity) for block in blocks])
+
+    def inverse(x: Array) -> Array:
+        out = (inverses @ (x - x.mean(axis=0))[:, :, None])[:, :, 0]
+        return np.asarray(out - out.mean(axis=0))
+
+    return inverse
+
+
+def _block(rows: Array, costs: Array, shares: Array) -> Array:
+    """Return ``Σ cost share xxᵀ`` over the rows, estimated from the rows with large shares."""
+    weights = costs * shares
+    if len(rows) <= BLOCK_ROWS:
+        return _square(rows, weights)
+    index = np.flatnonzero(shares >= SMALLEST * shares.max())
+    index = index[:: max(1, len(index) // max(BLOCK_ROWS, ROWS_PER_COLUMN * rows.shape[1]))]
+    scale = weights.sum() / max(weights[index].sum(), np.finfo(float).tiny)
+    return scale * _square(rows[index], weights[index])
+
+
 def _diagonal_inverse(diagonal: Array, product: Array) -> Operator:
-    """Invert matrices with the given diagonals, and one more entry for the first and the last column."""
+    """Return the inverse of matrices whose only off-diagonal entry couples the first and the last column."""
     first, last = diagonal[:, 0], diagonal[:, -1]
-    # By the Cauchy-Schwarz inequality, with the identity in the diagonal. Rounding errors could give less.
+    # The Cauchy-Schwarz inequality gives this lower bound, because the diagonal includes the identity. Rounding errors
+    # could make the determinant smaller.
     determinant = np.maximum(first * last - product**2, first + last - 1)
 
     def inverse(x: Array) -> Array:
@@ -163,7 +191,7 @@ def _diagonal_inverse(diagonal: Array, product: Array) -> Operator:
 
 
 def quasi_newton(gradient: Array, steps: Steps, inverse: Operator) -> Array:
-    """Multiply the gradient by the inverse Hessian, corrected with the remembered steps (L-BFGS)."""
+    """Multiply the gradient by the inverse Hessian, corrected with the stored steps (L-BFGS)."""
     shares, rest = [], gradient
     for step, change in reversed(steps):
         shares.append(np.sum(step * rest) / np.sum(step * change))
@@ -194,7 +222,7 @@ def _line_search(evaluate: Callable[[Array], E], point: E, step: Array) -> tuple
         flat = abs(np.sum(following.gradient * step)) <= FLATTER * abs(slope)
         if flat and rise <= ROUNDING * abs(point.primal):
             return following, tried
-        # Shorten the step to the minimum of the parabola through both values of P, with the slope at the first.
+        # Shorten the step to the minimum of the parabola with the values of P at both ends and the slope at the start.
         length *= float(np.clip(-0.5 * length * slope / (rise - length * slope), SHORTEST, LONGEST))
     return None, tried
 

@@ -19,15 +19,17 @@ from scipy.linalg import cho_factor, cho_solve
 from hyplearn.data.folding import columns_summed, summed
 from hyplearn.rows import ClassRows, RowSource
 from hyplearn.rows.memory import SAMPLE_NUMBERS
-from hyplearn.solvers.softmax.kernels import point_block
+from hyplearn.solvers.softmax.kernels import completed, point_block
 from hyplearn.solvers.softmax.probabilities import chunks, loss_and_sums, probabilities
-from hyplearn.solvers.softmax.quasi_newton import BLOCK_COLUMNS, E, SampleHessian
+from hyplearn.solvers.softmax.quasi_newton import E, SampleHessian
 from hyplearn.solvers.solution import Progress, Report, Status
 from hyplearn.types import Array
 
 # If W has at most this many entries, the Hessian is computed and factorised in every step; otherwise a quasi-Newton
 # method is used.
 FULL_HESSIAN = 300
+# If there are at most this many columns, the solution has the Hessian's diagonal blocks, otherwise their mean.
+BLOCK_COLUMNS = 128
 # The starting point is the solution of a sample of at most one row in SAMPLE_RATIO, if the sample has at least
 # FIRST_ROWS rows and at least FIRST_ROWS_PER_ENTRY rows per entry of W.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_ENTRY = 16, 1000, 8
@@ -149,7 +151,7 @@ def solve_softmax(
         start = _start(source, **options)
     full = start.size <= full_hessian
     point = _point(source, start, full=full, second=full)
-    step = partial(_newton_step, source) if full else _rounds(source, seed, tol, block_columns)
+    step = partial(_newton_step, source) if full else _rounds(source, seed, tol)
     point, status, n_iter, n_passes = iterate(step, point, n, 1, tol, max_iter, report)
     make_hessian = partial(_hessian_at, source, point, block_columns)
     return SoftmaxSolution(point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes, make_hessian, full)
@@ -186,12 +188,10 @@ def iterate(
     return point, "optimal", n_iter, n_passes
 
 
-def _rounds(
-    source: RowSource, seed: int, tol: float, block_columns: int
-) -> Callable[[Point], tuple[Point | None, int]]:
+def _rounds(source: RowSource, seed: int, tol: float) -> Callable[[Point], tuple[Point | None, int]]:
     """Return a function that makes a round of quasi-Newton steps."""
     evaluate = partial(_point, source, full=False, second=False)
-    return partial(SampleHessian(source, seed, block_columns=block_columns).round, evaluate, tol=tol)
+    return partial(SampleHessian(source, seed).round, evaluate, tol=tol)
 
 
 def _hessian_at(source: RowSource, point: Point, block_columns: int) -> Array:
@@ -231,13 +231,15 @@ def _point(
     source: RowSource, W: Array, *, full: bool = True, second: bool = True, block_columns: int = BLOCK_COLUMNS
 ) -> Point:
     by_class = W.shape[1] <= block_columns
-    return Point(W, *source.fold(_point_block, columns_summed, W, full, second, by_class))
+    loss, V, hessian = source.fold(_point_block, columns_summed, W, full, second, by_class)
+    return Point(W, loss, V, completed(hessian, len(W)) if full and second else hessian)
 
 
 def _point_block(block: ClassRows, W: Array, full: bool, second: bool, by_class: bool) -> tuple[float, Array, Any]:
     """Return the loss, V and the hessian of a block of rows; the hessian is 0 unless ``second`` is true.
 
-    The hessian is the whole matrix if it is ``full``, its diagonal blocks if it is ``by_class``, or their mean.
+    The hessian is the part of the whole matrix that ``completed`` needs if ``full``, its diagonal blocks if
+    ``by_class``, and otherwise their mean.
     """
     K, d = W.shape
     loss, V = 0.0, np.zeros_like(W)
@@ -255,11 +257,11 @@ def _point_block(block: ClassRows, W: Array, full: bool, second: bool, by_class:
     if second:
         for chunk, codes, costs in chunks(block, K + d):
             rows = chunk.rows
-            add_blocks(rows, costs, probabilities(W @ rows.T, codes)[0], hessian)
+            _add_blocks(rows, costs, probabilities(W @ rows.T, codes)[0], hessian)
     return loss, V, hessian
 
 
-def add_blocks(rows: Array, costs: Array, pi: Array, hessian: Array) -> None:
+def _add_blocks(rows: Array, costs: Array, pi: Array, hessian: Array) -> None:
     """Add the terms of some rows to the diagonal blocks of the Hessian, or to their mean."""
     if hessian.ndim == 2:
         scaled = np.sqrt(costs * (1 - np.sum(pi**2, axis=0)) / len(pi))[:, None] * rows

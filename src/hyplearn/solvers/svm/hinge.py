@@ -1,10 +1,11 @@
 r"""Solver for the hinge loss over all rows, with working sets.
 
-Rows near the margin form the working set, which is solved exactly (:mod:`~hyplearn.solvers.svm.interior_point`). Rows
-far above the margin have α = 0. Rows far below it are replaced by a single row, their mean with the sum of their costs,
-and all share its α/C. By convexity the mean never costs more than its rows, so the small problem is a lower bound of
-the whole one, its α is dual feasible for the whole problem, and its dual value is a certificate. One more pass computes
-P at its solution, and finds the rows that are now near the margin.
+Rows near the margin form the working set. Rows far above the margin have α = 0. All rows far below the margin are
+replaced by a single row, their mean, which has the sum of their costs; each of them gets the α/C of this row. This
+small problem is solved exactly (:mod:`~hyplearn.solvers.svm.interior_point`). By convexity, the loss of the mean row is
+at most the sum of the losses of the rows that it replaces. The optimum of the small problem is therefore a lower bound
+of P, and its α is dual feasible for all rows. One more pass computes P at the solution of the small problem, and finds
+the rows that are now near the margin.
 
 With many rows, samples of increasing size are solved first: each solution provides the starting point for the next
 sample, and the number of rows to gather.
@@ -41,7 +42,8 @@ from hyplearn.types import Array
 # direction.
 FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 250, 4
 # Each sample is 16 times as large as the previous one, so all samples together cost less than a tenth of a pass. With
-# 16 times as many rows the solution moves a fourth as far, so 4 times as many rows are gathered.
+# 16 times as many rows, the sampling error of w decreases by a factor of 4. The band in which rows are gathered is then
+# a fourth as wide, and contains 4 times as many rows.
 SAMPLE_RATIO, GROWTH = 16, 4
 SAMPLE_TOL, THINNED_TOL = 1e-2, 1e-4
 # If more than this fraction of the gap is left after a step, too few rows were gathered.
@@ -49,12 +51,12 @@ SLOW = 0.7
 # While the relative gap is above FAR_APART, the working set contains the wrong rows and is solved only to the tolerance
 # ROUGHLY.
 FAR_APART, ROUGHLY = 0.5, 1e-2
-# A further sample is used only if it has at least this many times as many rows as the first sample.
+# A further sample is used only if it is at least this many times as large as the first sample.
 SAMPLES_WORTH = 4
 # The rows gathered in the previous scan are used again if their number is at least this fraction of the wanted number.
 LEAST_SHARE = 0.75
-# Number of rows to gather for each row within the width of the smoothed loss. On all data tried, this includes all rows
-# that move to the other side of the margin.
+# Number of rows to gather for each row within the width of the smoothed loss (smoothed.py). On all data tried, the
+# gathered rows include all rows that move to the other side of the margin.
 WITHIN = 2
 # If the tolerance is at least LOOSE, working sets are not solved to the last digit.
 LOOSE = 1e-4
@@ -102,7 +104,7 @@ class State:
 
 
 class Start(NamedTuple):
-    """Starting point: w, the number and band of rows to gather, whether w is near the solution, and pass count."""
+    """Starting point: w, number and band of rows to gather, whether w is near the solution, and number of passes."""
 
     w: Array
     size: int
@@ -114,7 +116,11 @@ class Start(NamedTuple):
 def starting_point(
     source: RowSource, start: Array | None, rng: np.random.Generator, *, limits: Limits = LIMITS, **options: Any
 ) -> Start:
-    """Return a starting point: all rows if there are few, the given w, or the solution of an easier problem."""
+    """Return a starting point.
+
+    It is zero if there are few rows, otherwise ``start`` if it is given, and otherwise the solution of a smoothed or
+    subsampled problem.
+    """
     n, d = source.shape
     first = max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d)
     if n <= 2 * first:
@@ -133,7 +139,7 @@ def starting_point(
 def _from_samples(
     source: RowSource, first: int, rng: np.random.Generator, *, max_iter: int, threads: int, limits: Limits
 ) -> Start:
-    """Return a starting point by solving samples of increasing size in memory, then thinned sources."""
+    """Return a starting point by solving samples of increasing size, first in memory and then read in passes."""
     n, d = source.shape
     options = {"max_iter": max_iter, "threads": threads, "limits": limits}
     sizes = []
@@ -165,7 +171,7 @@ def _refined(part: RowSource, start: Start, **options: Any) -> Start:
 
 
 def _thinner(n: int, sampled: int) -> list[int]:
-    """Return the sizes of thinned sources in increasing order, between the size of a sample in memory and n."""
+    """Return the sizes of samples read in passes, in increasing order, between the size of a sample in memory and n."""
     sizes = []
     while (n := n // SAMPLE_RATIO) > GROWTH * sampled:
         sizes.append(n)
@@ -224,7 +230,7 @@ def working_sets(
 def _most(size: int, limit: int) -> int:
     """Return the maximum number of rows that a scan may gather if about ``size`` rows are wanted.
 
-    A band may contain more rows than wanted, because bands end at half octaves.
+    A band may contain more rows than wanted, because its limits are edges of bins that are half an octave wide.
     """
     return min(4 * size, limit)
 
@@ -239,7 +245,8 @@ def _rows_to_gather(state: State, n: int) -> tuple[Band, int] | None:
             return None
         if expected > 0:
             return band, max(_most(state.size, state.limit), expected)
-        state.size = min(GROWTH * state.size, n)  # duplicates of one row may exceed the limit
+        # The band is empty if its first bin contains too many rows, for example duplicates.
+        state.size = min(GROWTH * state.size, n)
 
 
 def _solve(seen: MarginScan, tol: float, exact: bool, threads: int) -> BoxSolution:
@@ -276,7 +283,7 @@ def certified(source: RowSource, state: State, tol: float) -> Solution:
 
 
 def _rounding(source: RowSource, here: MarginScan, total: float, v: Array) -> float:
-    """Return an upper bound on the rounding error of the gap, from known sums; the error may be much smaller."""
+    """Return an upper bound on the rounding error of the gap, from known sums; the true error may be much smaller."""
     n, d = source.shape
     length, margin_error = float(np.linalg.norm(here.w)), (ROW_ERROR + np.sqrt(d)) * EPSILON
     uncertain = here.counts[0].sum() + here.counts[1, 2 * margin_error * length >= EDGES].sum()
@@ -301,7 +308,7 @@ class Collected(NamedTuple):
 def collect(source: RowSource, seen: MarginScan, alphas: Array) -> Collected:
     """Collect the positive α of all rows, or only ``Σ α u`` and ``Σ α`` if there are too many to keep.
 
-    The sums are enough for the proof; they are known, because all clamped rows have the same α/C.
+    The sums are sufficient for a certificate, and need no pass, because all clamped rows have the same α/C.
     """
     own = alphas[: len(seen.found)]
     found, alpha, v, total = seen.found[own > 0], own[own > 0], own @ seen.rows, own.sum()

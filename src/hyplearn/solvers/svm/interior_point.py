@@ -4,14 +4,15 @@ r"""Box-constrained SVM on rows that fit into memory, solved by a primal-dual in
           \max_\alpha \sum_i \alpha_i - \tfrac12 \Bigl\| \sum_i \alpha_i u_i \Bigr\|^2, \quad 0 \le \alpha_i \le C_i
 
 With :math:`g = Uw - 1 = s - \xi`, :math:`s, \xi \ge 0`, and :math:`\beta = C - \alpha`, the optimality conditions are
-:math:`w = U^T \alpha`, :math:`\alpha s = 0`, :math:`\beta \xi = 0`. A Newton step towards products μ reduces to one
-positive definite system of the size of w,
+:math:`w = U^T \alpha`, :math:`\alpha s = 0`, :math:`\beta \xi = 0`. A Newton step towards
+:math:`\alpha s = \beta \xi = \mu` reduces to one positive definite system of the size of w, with residuals
+:math:`r_d = U^T \alpha - w` and r:
 
 .. math:: (I + U^T \Theta U)\, dw = r_d + U^T \Theta r, \qquad \Theta^{-1} = s / \alpha + \xi / \beta.
 
 Mehrotra's predictor chooses μ, Gondzio's correctors lengthen the step; α stays strictly inside its box, so the dual
 value is a proven lower bound after every step. At the end each row is classified as free or at a bound of its box, and
-w and α are computed for this classification: if it is right, the solution is exact to the last digit.
+w and α are computed for this classification. If the classification is right, the solution is exact up to rounding.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +38,8 @@ LEAST_PRODUCT, LARGEST_PRODUCT = 0.1, 10.0
 FEW_COLUMNS = 12
 # The normal matrix is summed over strips of this many rows, in the same order for any number of threads.
 STRIP = 2048
-# Maximum number of free rows beyond one per dimension. Such extra rows are copies, or lie on the margin by chance.
+# Maximum number of free rows (0 < α < C) beyond one per dimension. Such extra rows are copies, or lie on the margin by
+# chance.
 MOST_COPIES = 500
 # If it is not yet clear which rows are free, the tolerance is multiplied by FINER, until it is below FINEST.
 FINER, FINEST = 1e-2, 1e-13
@@ -67,7 +69,7 @@ class BoxSolution(NamedTuple):
 def solve_box(
     U: Array, C: Array, *, tol: float, exact: bool = True, max_iter: int = 200, threads: int = 1
 ) -> BoxSolution:
-    """Solve the SVM to a gap of ``tol · max(1, primal)``, or if ``exact``, to the last digit that rounding allows."""
+    """Solve the SVM to a gap of ``tol · max(1, primal)``, or, if ``exact``, as precisely as rounding allows."""
     m, d = U.shape
     if m < d:
         # The solution lies in the span of the rows, so the rows are rotated into m coordinates.
@@ -104,10 +106,10 @@ def solve_box(
 
 
 def _crossed_over(U: Array, C: Array, changes: Array) -> BoxSolution | None:
-    """Return the solution in which every row is either free or at a bound, as its changes in the last step indicate.
+    """Return the solution for a classification of rows as free or at a bound, from relative changes in the last step.
 
-    Variables that tend to zero have just decreased by a large factor, the others have not (El-Bakry, Tapia and Zhang,
-    1994). The free rows lie on the margin, ``U_F w = 1`` with ``w = Σ_{α = C} C u + U_Fᵀ α_F``.
+    In the last step, variables that tend to zero decrease by a large factor, and other variables do not (El-Bakry,
+    Tapia and Zhang, 1994). The free rows lie on the margin, ``U_F w = 1`` with ``w = Σ_{α = C} C u + U_Fᵀ α_F``.
     """
     alpha, beta, s, xi = changes
     full, free = beta < xi, (alpha >= s) & (beta >= xi)
@@ -122,7 +124,7 @@ def _crossed_over(U: Array, C: Array, changes: Array) -> BoxSolution | None:
 
 
 def _least_squares(K: Array, b: Array) -> Array:
-    """Return ``K⁺ b`` for a positive semi-definite K, by Cholesky, or by eigenvectors if copies make K singular."""
+    """Return ``K⁺ b`` for a positive semi-definite K, by Cholesky, or by eigenvectors if K is singular."""
     if K.size == 0:
         return b
     factor, failed = dpotrf(K, lower=1)
@@ -135,7 +137,10 @@ def _least_squares(K: Array, b: Array) -> Array:
 
 
 def _centred(g: Array, C: Array, mu: float) -> Array:
-    """Return the point (α, β, s, ξ) with ``α s = β ξ = μ`` and ``s - ξ = g``, by solving a quadratic equation."""
+    """Return the point (α, β, s, ξ) with ``α + β = C``, ``α s = β ξ = μ`` and ``s - ξ = g``.
+
+    It is the solution of a quadratic equation.
+    """
     h = C * g
     root = np.hypot(2 * mu, h)
     small = 4 * mu * mu / (root + np.abs(h))  # equals root - |h|, without cancellation

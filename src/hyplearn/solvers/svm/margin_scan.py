@@ -22,8 +22,8 @@ IGNORED, GATHERED, CLAMPED = np.int8(0), np.int8(1), np.int8(2)
 CHUNK = 256
 # Lower bound of ‖u‖² in the denominator of the squared distance, which would be infinite for rows of zeros.
 SHORTEST_SQUARE = 1e-300
-# Value of ``⟨u, w⟩`` assigned to rows with cost 0, whose squared distance is then infinite; and the largest squared
-# limit of a band, so that these rows lie outside every band.
+# OUT_OF_THE_WAY is the value of ``⟨u, w⟩`` assigned to rows with cost 0, whose squared distance overflows to infinity.
+# FARTHEST is the largest squared limit of a band. It is finite, so that these rows lie outside every band.
 OUT_OF_THE_WAY, FARTHEST = 1e200, float(np.finfo(np.float64).max)
 MANTISSA, LOWEST_BITS = np.uint64(52), np.int64(1023 + 2 * LOWEST_EXPONENT)
 # Number of copies of the counts. Consecutive rows update different copies, so that no update waits for the previous
@@ -47,7 +47,7 @@ EVERYTHING = Band(np.inf, np.inf)
 
 @checkpointable
 class MarginScan(NamedTuple):
-    """Result of a pass at w; rows with margin below 1 that were not gathered are called clamped."""
+    """Result of a pass at w; rows with ``⟨u, w⟩ < 1`` that lie outside the band are called clamped."""
 
     w: Array
     band: Band
@@ -173,12 +173,12 @@ def _losses_along(X, p, along, base, costs, w, dw, lengths, out):  # type: ignor
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def scan_kernel(X, p, along, base, costs, w, below, above, sides, counts, clamped):  # type: ignore[no-untyped-def]
-    """Write the side of each row, count the rows by distance, and sum the clamped rows; return five values.
+    """Mark each row in ``sides``, count the rows by distance, and sum the clamped rows; return five values.
 
-    The rows are processed in chunks that stay in the cache, and each chunk in stages: every stage is a loop without
-    branches, which the compiler vectorises. A single loop would be half as fast. The five values are the loss, the
-    smallest margin, the norm of the longest row, and the sums of ``C base`` and of C over the clamped rows. The
-    sum of ``C along (x - p)`` over the clamped rows is added to ``clamped``.
+    A row is marked as ignored, gathered or clamped. The rows are processed in chunks that stay in the cache, and each
+    chunk in stages: every stage is a loop without branches, which the compiler vectorises. A single loop would be half
+    as fast. The five values are the loss, the smallest margin, the norm of the longest row, and the sums of ``C base``
+    and of C over the clamped rows. The sum of ``C along (x - p)`` over the clamped rows is added to ``clamped``.
     """
     buffers, bins = np.empty((4, CHUNK)), np.empty(CHUNK, dtype=np.int64)
     copies = np.zeros((COPIES, 2 * BINS), dtype=np.int64)
@@ -207,7 +207,7 @@ def scan_kernel(X, p, along, base, costs, w, below, above, sides, counts, clampe
 
 @njit(cache=True, error_model="numpy")
 def _squared(edge):  # type: ignore[no-untyped-def]
-    """Return the square of a distance limit; it is negative for a negative limit, so that no row is within it."""
+    """Return the squared limit of a distance, or a negative number for a negative limit, which excludes all rows."""
     return min(edge * abs(edge), FARTHEST)
 
 

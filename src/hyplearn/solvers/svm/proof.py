@@ -1,7 +1,7 @@
 """Certificates of SVM solutions that take the rounding errors of float64 into account.
 
-The status "optimal" is a statement about real numbers. Margins of long rows, or of rows with high costs, have few
-correct digits, so a bound on the rounding error is added to the gap.
+The status "optimal" must hold in exact arithmetic. The computed margins of long rows have few correct digits, and high
+costs magnify their errors, so a bound on the rounding error is added to the gap.
 """
 
 from collections.abc import Sequence
@@ -121,12 +121,12 @@ class Combination(NamedTuple):
 def refutation(source: RowSource, support: Array, alpha: Array) -> tuple[Array, Array] | None:
     r"""Prove that no w has only positive margins: find rows and α > 0 with :math:`\sum \alpha_i u_i = 0`.
 
-    In floating point, this sum is never exactly zero. However, if the rows :math:`\alpha_i u_i` span all of their
-    space, with :math:`M = \sum \alpha_i^2 u_i u_i^T` the coefficients :math:`\alpha_i (1 - \alpha_i \langle u_i, M^{-1}
-    v \rangle)` make :math:`v = \sum \alpha_i u_i` vanish exactly, and they are positive if :math:`v^T M^{-1} v < 1`.
-    Rounding errors change neither the rank nor the inequality if both hold with a margin. Otherwise a row of zeros, or
-    two rows that are bitwise opposite, are a proof. Returns the positions of the rows and their α, or None if there is
-    no proof.
+    In floating point, the sum :math:`v = \sum \alpha_i u_i` is never exactly zero. However, if
+    :math:`M = \sum \alpha_i^2 u_i u_i^T` has full rank, then the sum with the coefficients
+    :math:`\alpha_i (1 - \alpha_i \langle u_i, M^{-1} v \rangle)` is exactly zero, and these coefficients are positive
+    if :math:`v^T M^{-1} v < 1`. If both conditions hold with a margin, rounding errors do not affect them. Otherwise
+    the proof can be a row of zeros, or two rows that are bitwise opposite. Returns the positions of the rows and their
+    α, or None if no proof is found.
     """
     if not len(support):
         return None

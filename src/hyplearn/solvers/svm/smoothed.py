@@ -1,18 +1,21 @@
 r"""Starting point for the hinge loss with many columns, computed by Newton's method on smoothed losses.
 
-Within a width δ below the margin, the smoothed loss is a parabola,
+The rows u are signed, the margin of a row is ⟨u, w⟩, and its slack is s = 1 - ⟨u, w⟩. The smoothed loss is a parabola
+for slacks between 0 and a width δ:
 
 .. math:: h_\delta(s) = 0, \; \frac{s^2}{2\delta}, \; s - \frac{\delta}{2} \qquad
-          \text{for } s \le 0, \; 0 < s < \delta, \; s \ge \delta, \qquad s = 1 - \langle u, w \rangle
+          \text{for } s \le 0, \; 0 < s < \delta, \; s \ge \delta,
 
-and :math:`\alpha_i = C_i \min(1, \max(0, s_i / \delta))` is dual feasible for the hinge loss itself, with the gap
+The dual variables :math:`\alpha_i = C_i \min(1, \max(0, s_i / \delta))` are feasible for the hinge loss without
+smoothing. Their duality gap is
 
 .. math:: P - D = \tfrac12 \|w - v\|^2 + \sum_{0 < s_i < \delta} C_i s_i (1 - s_i / \delta), \qquad
           v = \sum_i \alpha_i u_i
 
-δ decreases until that gap is small enough for a working set. A Newton step costs the square of the number of columns
-only for rows within the width, and a part of these is enough; an interior point method has this cost for all its rows.
-When δ decreases, rows within the width are expected to keep their α, and the step is computed accordingly.
+δ is decreased until this gap is so small that working sets need fewer operations than more Newton steps. With d
+columns, a Newton step takes O(d²) operations for each row with 0 < s < δ, and a subsample of these rows is enough. An
+interior point method takes O(d²) operations for every row. The first step after a decrease of δ assumes that α does not
+change for rows with 0 < s < δ.
 """
 
 from collections.abc import Sequence
@@ -31,7 +34,8 @@ from hyplearn.types import Array
 # With at least MANY_COLUMNS columns, smoothing is faster than sampling, unless costs exceed MODERATE_COST,
 # because then few rows lie within the smoothing width.
 MANY_COLUMNS, MODERATE_COST = 200, 3.0
-# Initial widths for a start from w = 0, at which all rows lie within the width, and for a start from a sample.
+# Initial widths: FIRST_WIDTH for a start from w = 0, which has all rows within the width, and NEXT_WIDTH for a start
+# from the solution of a sample.
 FIRST_WIDTH, NEXT_WIDTH = 2.0, 0.5
 # The width is multiplied by NARROWER once ½‖w - v‖² is at most SETTLED times the sum of the rows' terms in P - D.
 NARROWER, SETTLED = 0.5, 2.0
@@ -49,7 +53,7 @@ ENOUGH, LENGTHS = 1e-4, np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 40)])
 
 
 class Point(NamedTuple):
-    """Sums of a pass over all rows, at w and with a width of the smoothed loss."""
+    """Sums of a pass over all rows at w, for a given width δ of the smoothed loss."""
 
     w: Array
     width: float
@@ -57,9 +61,9 @@ class Point(NamedTuple):
     smooth: float  # smoothed loss Σ C h(s)
     terms: float  # sum of the rows' terms in P - D, without ½‖w - v‖²
     v: Array  # Σ α u
-    v_within: Array  # Σ α u over the rows within the width
+    v_within: Array  # Σ α u over the rows with 0 < s < δ
     n_within: int
-    rows: Array  # rows within the width, or a part of them
+    rows: Array  # rows with 0 < s < δ, or a part of them
     costs: Array  # costs C of ``rows``
 
     @property
@@ -145,7 +149,7 @@ class Descent:
     def _step(self, point: Point, width: float) -> Array | None:
         """Return a Newton step for the given width, or None if rounding prevents it.
 
-        Rows within the current width are expected to keep their α.
+        The step is computed as if the rows within the current width kept their α.
         """
         gradient = point.w - point.v - (point.width / width - 1) * point.v_within
         scale = point.n_within / max(1, len(point.rows)) / width

@@ -1,6 +1,6 @@
 r"""Support vector machines without intercept, solved with a certificate in a few passes over the rows.
 
-Each row u_i is multiplied by the sign of its label and has a cost C_i; an infinite cost is a hard constraint.
+Each row u_i is a feature vector times its label ±1, and has a cost C_i; an infinite cost is a hard constraint.
 
 .. math:: P(w) = \tfrac12 \|w\|^2 + \sum_i C_i \max(0, 1 - \langle u_i, w \rangle)^q, \qquad q \in \{1, 2\}
 
@@ -143,10 +143,10 @@ def _solve_by_rising_costs(
 ) -> Solution:
     r"""Solve an SVM with infinite or very high costs by raising a cap on the costs step by step.
 
-    A single row makes use of costs only up to about :math:`1 / \|u\|^2`, so costs are capped in this unit, and the cap
-    is raised. α of the softer problem is dual feasible for the given one; w is evaluated with the given costs or, if
-    they are infinite, divided by its smallest margin. If the rows are not separable, :math:`\|\sum \alpha_i u_i\|` does
-    not change while α grows with the cap, until α proves that they are not separable
+    For a single row, α never exceeds :math:`1 / \|u\|^2`, so the caps are multiples of this number. α of a problem with
+    capped costs is dual feasible for the given problem; w is evaluated with the given costs or, if they are infinite,
+    divided by its smallest margin. If the rows are not separable, α grows with the cap while
+    :math:`\|\sum \alpha_i u_i\|` does not, until α proves that the rows are not separable
     (:func:`~hyplearn.solvers.svm.proof.refutation`).
     """
     # The rows are divided by the norm of the longest row, because gaps are relative to max(1, P), and the

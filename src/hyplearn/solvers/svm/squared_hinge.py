@@ -28,19 +28,20 @@ from hyplearn.solvers.svm.proof import squared_rounding
 from hyplearn.tangent import element, row_product
 from hyplearn.types import Array
 
-# The starting point is the solution of a sample of at most one row in SAMPLE_RATIO, if the sample has at least
+# The starting point is the solution for a sample of at most 1 / SAMPLE_RATIO of the rows, if this sample has at least
 # FIRST_ROWS rows and at least FIRST_ROWS_PER_COLUMN rows per column.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 16, 1000, 4
 SAMPLE_TOL = 1e-3
 # If costs differ by more than the factor COST_RATIO, a problem with costs capped at 1 / SOFTER of the highest is solved
 # first, to the tolerance SOFTER_TOL.
 COST_RATIO, SOFTER, SOFTER_TOL = 1e4, 100.0, 1e-2
-# Rows stay implicit with at most FEW_COLUMNS columns and costs of at most LOW_COST. With more columns BLAS is faster;
-# higher costs magnify the rounding errors of margins, so α and ``Σ α u`` must be computed from the same explicit rows.
+# With at most FEW_COLUMNS columns and costs of at most LOW_COST, compiled loops compute the rows from the points, and
+# the rows are not stored. With more columns BLAS is faster. Higher costs magnify the rounding errors of margins, so α
+# and ``Σ α u`` must then be computed from the same stored rows.
 FEW_COLUMNS, LOW_COST = 16, 1.0
 # With at least MANY_COLUMNS columns and rows in memory, steps are computed by conjugate gradients; each product takes a
 # pass over the active rows. The preconditioner is the Hessian at an earlier point, computed from at most
-# ROWS_PER_COLUMN rows per column. It is computed again when a step takes more than FEW_PRODUCTS products.
+# ROWS_PER_COLUMN rows per column. It is computed again when a step needs at least FEW_PRODUCTS products.
 MANY_COLUMNS, ROWS_PER_COLUMN, FEW_PRODUCTS = 200, 4, 12
 # Conjugate gradients stop when the norm of the residual is FORCING times the gradient norm, or FORCING_LAST times in
 # the final step. There is no final step for a tolerance above POLISHED_TOL.
@@ -266,6 +267,8 @@ def _softened(rows: Rows, most: float) -> Rows:
 
 def _interpolated(source: RowSource, point: Point, tol: float, status: Status, n_iter: int, n_passes: int) -> Solution:
     r"""Solve for α instead of w, for costs so high that the slack of the active rows is lost in rounding.
+
+    With the matrix :math:`U_A` of the active rows,
 
     .. math:: \Bigl(U_A U_A^T + \operatorname{diag} \frac{1}{2C}\Bigr) \alpha = 1, \qquad w = U_A^T \alpha
     """

@@ -1,15 +1,16 @@
 r"""SVMs on rows whose norms or costs differ so much that float64 cannot evaluate them directly.
 
-The margin of a row is known to about :math:`\epsilon \|u\| \|w\|`, so the margin of a row longer
-than :math:`1 / (\epsilon \|w\|)` is unknown, and high costs magnify rounding errors. The remedy is a slightly harder or
-softer problem whose bounds also hold for the given problem:
+The computed margin of a row has an error of about :math:`\epsilon \|u\| \|w\|`. For a row longer than
+:math:`1 / (\epsilon \|w\|)` it has no correct digits, and high costs magnify its error. The remedy is to solve a
+slightly harder or softer problem whose bounds also hold for the given problem:
 
 - If a row is shortened by a factor σ and its cost is raised by 1/σ, its loss never decreases, and σ times its α is
   feasible for the original row. Long rows are shortened until their margins have correct digits.
-- A cost above about :math:`\|w\| / \|u\|`, the most that a row can use, only magnifies rounding errors.
-- Scaling w up slightly moves rows on the margin above it, despite rounding errors.
+- Costs are capped, because α of a row is at most about :math:`\|w\| / \|u\|`, and a higher cost only magnifies rounding
+  errors.
+- w is scaled up slightly, so that rows on the margin lie above it despite rounding errors.
 
-The squared hinge loss is the hard margin of rows with one more column for each row,
+A problem with the squared hinge loss is solved as a hard-margin problem with one more column per row: its rows are
 :math:`(u_i, \; e_i / \sqrt{2 C_i})`.
 """
 
