@@ -61,7 +61,7 @@ def test_a_tree_of_types_is_read_from_a_table(run, tmp_path):
     run("classify", "cells.h5ad", "--label", "kind", "--coverage", 0.9, "--hierarchy", "types.csv")
     assert set(read(tmp_path / "cells.h5ad").obs["kind_predicted_answer"].dropna()) <= {"a", "b", "root"}
     said = run("classify", "cells.h5ad", "--label", "kind", "--hierarchy", "types.csv", code=1).stderr
-    assert "--hierarchy needs --coverage" in said
+    assert "--hierarchy requires --coverage" in said
 
 
 @pytest.mark.parametrize("suffix", ["h5ad", "zarr"])

@@ -157,7 +157,7 @@ def test_sets_answers_and_unknown_cells_match_a_conformal_classifier(cells):
     assert answers == model.predict_answer(X).tolist()
     hs.tl.classify(cells, "kind")
     assert not any(name.endswith(("_set", "_answer", "_unknown")) for name in cells.obs)
-    with pytest.raises(ValueError, match="hierarchy requires coverage"):
+    with pytest.raises(ValueError, match="hierarchy= requires coverage="):
         hs.tl.classify(cells, "kind", hierarchy=TREES)
 
 

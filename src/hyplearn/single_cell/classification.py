@@ -205,7 +205,7 @@ def _predict(reference: Any, query: Any, label_key: str, basis: str, wanted: _Wa
 def _fit(wanted: _Wanted, cells: Cells, label_key: str, basis: str) -> Fitted:
     labels = _plain_labels(cells, label_key)
     if wanted.hierarchy is not None and wanted.coverage is None:
-        raise ValueError("hierarchy requires coverage, because it summarises prediction sets.\nPass coverage=0.9.")
+        raise ValueError("hierarchy= requires coverage=, because it summarises prediction sets.\nPass coverage=0.9.")
     estimator = classifier_named(wanted.model) if isinstance(wanted.model, str) else clone(wanted.model)
     if getattr(estimator, "outside", None) == "raise":
         _check_inside(cells.X, estimator.curvature, basis)
