@@ -21,6 +21,7 @@ import numpy as np
 
 from hyplearn.data.folding import columns_joined
 from hyplearn.data.training import Costs, LabelledBlock, TrainingData
+from hyplearn.geometry.kernels import row_gaps
 from hyplearn.types import Array
 
 # A row is far if its distance to the centre of its class exceeds the third quartile of these distances by more
@@ -85,6 +86,16 @@ class FarRows(NamedTuple):
         return named + (", ..." if len(self.rows) > NAMED else "")
 
 
+class Grouped(NamedTuple):
+    """Rows in the order of their classes."""
+
+    columns: Array  # one column per row
+    gaps: Array
+    shares: Array  # weights of the rows, which sum to 1 within each class
+    counts: Array  # number of rows in each class
+    parts: list[slice]  # rows of each class
+
+
 NO_FAR_ROWS = FarRows(None, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
 
 
@@ -118,7 +129,7 @@ def _near_centres(sample: LabelledBlock, data: TrainingData) -> Array | None:
     if data.n_features > FEW_DIMENSIONS or not data.least_gap > 0 or not counts.all():
         return M
     classes = _by_class(sample.X, sample.codes, sample.gaps, sample.row_weights, n_classes)
-    quartile = min(_third_quartile(gaps, shares) for _, gaps, shares in classes)
+    quartile = min(_third_quartile(classes.gaps[part], classes.shares[part]) for part in classes.parts)
     most = (quartile + BEYOND - 2 * np.arccosh(data.least_gap**-0.5)) / 2 - FENCE_STEP
     for _ in range(PROOF_STEPS if most > 0 else 0):
         pulls, hessians = _derivatives(classes, M, c)
@@ -209,37 +220,38 @@ def robust_centres(
     return M
 
 
-def _by_class(X: Array, codes: Array, gaps: Array, weights: Array, n_classes: int) -> list[tuple[Array, Array, Array]]:
-    """Return the points of each class, as columns of an array, with their gaps and weights that sum to 1."""
-    order, ends = np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes, minlength=n_classes)).tolist()
-    columns = np.ascontiguousarray(X[order].T, dtype=np.float64)
-    gaps, shares = gaps[order], (weights / np.bincount(codes, weights, n_classes)[codes])[order]
+def _by_class(X: Array, codes: Array, gaps: Array, weights: Array, n_classes: int) -> Grouped:
+    """Group rows by their class, as columns of an array."""
+    order, counts = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=n_classes)
+    shares = weights / np.bincount(codes, weights, n_classes)[codes]
+    ends = np.cumsum(counts).tolist()
     parts = [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
-    return [(columns[:, part], gaps[part], shares[part]) for part in parts]
+    columns = np.ascontiguousarray(X[order].T, dtype=np.float64)
+    return Grouped(columns, gaps[order], shares[order], counts, parts)
 
 
-def _derivatives(classes: Sequence[tuple[Array, Array, Array]], M: Array, c: float) -> tuple[Array, Array | None]:
+def _derivatives(rows: Grouped, M: Array, c: float) -> tuple[Array, Array | None]:
     r"""Return the negative gradients of :math:`\sum w \log \cosh \rho` at the rows of M, and the Hessians.
 
     The negative gradient of a class is the weighted mean of its Klein coordinates k = √c z / cosh ρ, and the Hessian is
     the weighted mean of I - k kᵀ. In many dimensions the Hessians are not computed, and None is returned for them.
     """
-    d, pulls, hessians = M.shape[1], np.empty_like(M), []
-    for k, (columns, gaps, shares) in enumerate(classes):
-        m = M[k]
-        s = columns - m[:, None]
-        bend = np.einsum("ji,ji->i", s, s)
-        bend *= c / (1 - c * (m @ m))
-        factors = 2 * np.sqrt(c) / (gaps + 2 * bend)
-        if d > FEW_DIMENSIONS:
-            factors *= shares
-            pulls[k] = s @ factors - (factors @ bend) * m
-            continue
-        s -= m[:, None] * bend
-        s *= factors
-        pulls[k] = s @ shares
-        hessians.append((1 + RIDGE) * np.eye(d) - (shares * s) @ s.T)
-    return pulls, np.stack(hessians) if hessians else None
+    d, counts = M.shape[1], rows.counts
+    m = np.repeat(M.T, counts, axis=1)
+    s = rows.columns - m
+    bend = np.einsum("ji,ji->i", s, s)
+    bend *= np.repeat(c / row_gaps(M, c), counts)
+    factors = 2 * np.sqrt(c) / (rows.gaps + 2 * bend)
+    if d > FEW_DIMENSIONS:
+        factors *= rows.shares
+        sums = [(s[:, part] @ factors[part], factors[part] @ bend[part]) for part in rows.parts]
+        return np.stack([pull - along * own for (pull, along), own in zip(sums, M, strict=True)]), None
+    s -= m * bend
+    s *= factors
+    weighted = s * rows.shares
+    pulls = np.stack([weighted[:, part].sum(axis=1) for part in rows.parts])
+    products = np.stack([weighted[:, part] @ s[:, part].T for part in rows.parts])
+    return pulls, (1 + RIDGE) * np.eye(d) - products
 
 
 def distances_to_centre(block: LabelledBlock, c: float) -> Array:
