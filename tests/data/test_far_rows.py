@@ -21,6 +21,7 @@ from hyplearn.data.far_rows import find_far_rows, find_fences, leave_out_far_row
 from hyplearn.data.training import TrainingData
 from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import distance, project, rotate, translate
+from hyplearn.geometry.kernels import row_gaps
 from hyplearn.tangent import frame_coordinates, from_frame
 from support.balls import at_gap
 from support.sources import in_blocks
@@ -205,6 +206,25 @@ def test_mean_klein_coordinates_vanish_at_the_centre_of_a_class(d, c):
         rho = np.linalg.norm(frame, axis=1, keepdims=True)
         klein = np.tanh(rho) / rho * frame
         assert np.allclose(weights[own] @ klein / weights[own].sum(), 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("c", [1.0, 0.37])
+@pytest.mark.parametrize("d", [2, 10, 30])
+def test_the_centre_of_a_class_at_the_rim_lies_inside_the_ball(d, c):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        outermost = project(rng.standard_normal((1, d)) * 1e3, c=c)[0]
+        X = np.repeat([outermost, at_gap(rng, d, 1e-3, c)], 8, axis=0)
+        data = training(X, np.repeat([0, 1], 8), c=c, K=2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            far = find_far_rows(data)
+        assert not len(far.rows)
+        block, _ = data.subsampled(16)
+        centres = robust_centres(X, block.codes, block.gaps, np.ones(16), 2, c)
+        assert np.all(row_gaps(centres, c) > 0)
+        assert np.sqrt(c) * distance(X[0], centres[0], c=c) < 8  # neighbouring floats lie units apart there
+        assert distance(X[8], centres[1], c=c) < 1e-9
 
 
 def test_one_row_moves_the_centre_of_its_class_by_no_more_than_its_weight_however_far_it_is():

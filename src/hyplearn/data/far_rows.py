@@ -57,7 +57,7 @@ class Fences(NamedTuple):
 
         By the triangle inequality, no row within a certain distance of the origin is far.
         """
-        radius = np.min(self.radii - 2 * np.arctanh(np.sqrt(c) * np.linalg.norm(self.centres, axis=1)))
+        radius = np.min(self.radii - 2 * np.arccosh(row_gaps(self.centres, c) ** -0.5))
         return float(np.cosh(max(radius, 0.0) / 2) ** -2)
 
     def far(self, block: LabelledBlock, c: float) -> Array:
@@ -134,7 +134,7 @@ def _near_centres(sample: LabelledBlock, data: TrainingData) -> Array | None:
     for _ in range(PROOF_STEPS if most > 0 else 0):
         pulls, hessians = _derivatives(classes, M, c)
         assert hessians is not None
-        if np.all(2 * np.arctanh(np.sqrt(c) * np.linalg.norm(M, axis=1)) + _errors(pulls, hessians) <= most):
+        if np.all(2 * np.arccosh(row_gaps(M, c) ** -0.5) + _errors(pulls, hessians) <= most):
             return None
         M, _ = _moved(M, pulls, hessians, c)
     return M
@@ -265,7 +265,7 @@ def distances_to_own(X: Array, codes: Array, gaps: Array, centres: Array, c: flo
     """Return the distance of each row to the centre of its class, in units of 1/√c."""
     s = X - centres[codes]
     squares = np.einsum("ij,ij->i", s, s)
-    return 2 * np.arcsinh(np.sqrt(squares / gaps * (c / (1 - c * np.sum(centres**2, axis=1)))[codes]))
+    return 2 * np.arcsinh(np.sqrt(squares / gaps * (c / row_gaps(centres, c))[codes]))
 
 
 def _moved(M: Array, pulls: Array, hessians: Array | None, c: float) -> tuple[Array, float]:
@@ -280,8 +280,9 @@ def _moved(M: Array, pulls: Array, hessians: Array | None, c: float) -> tuple[Ar
     t = np.tanh(short / 2) / np.where(short > 0, short, 1.0) * step / np.sqrt(c)
     dot, mm, tt = c * np.sum(M * t, axis=1), c * np.sum(M**2, axis=1), c * np.sum(t**2, axis=1)
     below = 1 + 2 * dot + mm * tt
-    moved = ((1 + 2 * dot + tt)[:, None] * M + (1 - mm)[:, None] * t) / below[:, None]
-    return moved, float(lengths.max(initial=0.0))
+    moved = ((1 + 2 * dot + tt)[:, None] * M + row_gaps(M, c)[:, None] * t) / below[:, None]
+    # Rounding would place the centre of a class at the rim on the sphere or beyond it; the last point inside is kept.
+    return np.where(row_gaps(moved, c)[:, None] > 0, moved, M), float(lengths.max(initial=0.0))
 
 
 def _quantiles(values: Array, weights: Array, shares: Sequence[float]) -> list[float]:
