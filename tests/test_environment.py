@@ -146,7 +146,7 @@ def test_names_are_imported_when_they_are_used():
 
 @pytest.mark.parametrize("n_jobs", [0, "all", 1.5])
 def test_a_number_of_threads_that_is_none_says_what_to_pass(n_jobs):
-    with pytest.raises(ValueError, match=r"n_jobs must be None or an integer other than 0; got .*Pass None"):
+    with pytest.raises(ValueError, match=r"n_jobs must be None or an integer other than 0; got .*\nPass None"):
         hyplearn.PoincareSVC(n_jobs=n_jobs).fit([[0.1, 0.2], [-0.3, 0.1]], [0, 1])
 
 

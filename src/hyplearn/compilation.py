@@ -16,7 +16,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-# Parent folders to try for a temporary cache folder if the folder of tempfile is not writable.
+# Folders in which a temporary cache folder is created if Python's default folder for temporary files is not writable.
 MORE_FOLDERS = ("/dev/shm", "/run/user/{uid}")
 # Approximate compilation time of a first fit, in seconds, on one core of a 2024 machine: 1 to 3 for an SVM, 2 for a
 # softmax, 4 to 5 for a perceptron (``benchmarks/bench_import.py``).
@@ -65,7 +65,11 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _temporary_folder() -> Path | None:
-    """Return a temporary folder to which only this user can write; if possible, the same folder in every process."""
+    """Return a temporary folder to which only this user can write, or None if no folder can be created.
+
+    All processes of the user get the same folder, unless it is not safe to use, for example because it belongs to
+    another user.
+    """
     uid = os.getuid() if hasattr(os, "getuid") else 0
     try:
         parents = [tempfile.gettempdir()]
@@ -136,7 +140,7 @@ def _announce_after(patience: float) -> Callable[[float], None]:
 
 
 def _is_interactive() -> bool:
-    """Return whether a user sees stderr, which is the case in a terminal and in an interactive session or notebook."""
+    """Return whether stderr is shown to a user, as in a terminal, an interactive session or a notebook."""
     try:
         return hasattr(sys, "ps1") or sys.stderr.isatty()
     except (AttributeError, ValueError):  # stderr is None, closed, or an object without isatty
@@ -145,10 +149,11 @@ def _is_interactive() -> bool:
 
 def _listener(base: Any) -> Any:
     class Listener(base):
-        """Listener that sums compilation times; nested compilations are counted once.
+        """Listener that sums compilation times; the time of a nested compilation is counted once.
 
-        ``check`` is called with the sum whenever the compilation of a function begins. numba compiles one function at a
-        time, even with threads.
+        With ``of_hyplearn``, only functions of hyplearn are counted, with all functions that are compiled for them.
+        ``check`` is called with the sum whenever the compilation of a function begins. No lock is needed, because numba
+        compiles one function at a time, even with threads.
         """
 
         def __init__(self, check: Callable[[float], None], *, of_hyplearn: bool) -> None:

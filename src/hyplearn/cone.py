@@ -19,10 +19,11 @@ def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
     .. math:: \frac{\rho}{\sinh \rho} \bigl(\cosh \rho, \; \sqrt c\, z, \; 1\bigr)
               = \Bigl(\rho \coth \rho, \; \rho\, e, \; \frac{\rho}{\sinh \rho}\Bigr), \qquad \rho = \sqrt c\, d(x, p)
 
-    where e is the direction of x as seen from p. Hyperboloid coordinates grow like :math:`e^\rho`, so that a few
-    distant points would outweigh all others; with the factor ρ / sinh ρ, rows grow only like ρ. The factor is positive,
-    so the function :math:`u_0 \cosh \rho + \sqrt c \langle z, u \rangle + b` has the same zeros as the linear function
-    of the rows. At p the row is (1, 0, ..., 0, 1).
+    where z is computed by :func:`hyplearn.tangent.z_features`, and e is the unit vector parallel to z. Hyperboloid
+    coordinates grow like :math:`e^\rho`, so that a few distant points would outweigh all others; with the factor
+    ρ / sinh ρ, rows grow only like ρ. The factor is positive. A linear function of the rows with the coefficients
+    :math:`(u_0, u, b)` therefore has the same zeros as
+    :math:`u_0 \cosh \rho + \sqrt c \langle z, u \rangle + b`. At p the row is (1, 0, ..., 0, 1).
 
     Parameters
     ----------

@@ -44,7 +44,11 @@ def check_kind(path: Path, magic: bytes = b"") -> None:
 
 @contextmanager
 def damage_named(path: Path | str) -> Iterator[None]:
-    """Report exceptions of a reader as damage to the file ``path``, except those that have other known causes."""
+    """Convert an exception of a reader to an error that names ``path`` and says that the file is damaged.
+
+    MemoryError and ImportError are raised unchanged. The system errors in ``NO_DAMAGE`` have other causes; they keep
+    their error numbers.
+    """
     try:
         yield
     except (MemoryError, ImportError):
@@ -58,7 +62,10 @@ def damage_named(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def surprises_named(path: Path | str) -> Iterator[None]:
-    """Report unexpected exceptions of a library as damage to the file; ValueError and OSError are raised unchanged."""
+    """Convert an unexpected exception of a library to an error that says that the file is damaged.
+
+    ValueError, OSError, MemoryError and ImportError are raised unchanged.
+    """
     try:
         yield
     except (ValueError, OSError, MemoryError, ImportError):
@@ -212,7 +219,7 @@ def _give_name(file: BinaryIO, path: Path) -> None:
 
 
 def _remove_left_behind(target: Path) -> None:
-    """Remove temporary files for ``target`` that processes have left behind when they ended."""
+    """Remove temporary files for ``target`` that were left behind by processes that have ended."""
     for path in target.parent.glob(f".{glob.escape(target.name)}.*-{'[0-9a-f]' * 16}"):
         number = path.name.removeprefix(f".{target.name}.").partition("-")[0]
         if number.isdecimal() and not _runs(int(number)):

@@ -6,8 +6,8 @@ import warnings
 
 from hyplearn.types import Array
 
-# Suppress warnings about integer overflow and infinite quotients, which are intended. Compiled code does not issue
-# them.
+# Integer overflow and infinite quotients are intended. Compiled code does not warn about them, so the warnings of plain
+# Python are suppressed.
 warnings.filterwarnings("ignore", ".* encountered in scalar", RuntimeWarning, "hyplearn")
 SPLITTER = 2.0**27 + 1.0
 MASK = 2**64 - 1

@@ -15,12 +15,12 @@ LINE_INTERVAL = 5.0
 
 
 class TaskReporter(Protocol):
-    """Reports the progress of a computation, or of one of its named tasks."""
+    """Function that reports the progress of a computation, or of one of its named tasks."""
 
     def __call__(self, message: str, share: float, *, task: str = "", line: str | None = None) -> None:
         """Show a message and the completed fraction of the task.
 
-        ``line`` replaces the message if progress is printed as lines; if it is empty, no line is printed.
+        If progress is printed as lines, ``line`` replaces the message, and nothing is printed for an empty ``line``.
         """
 
 
@@ -55,7 +55,7 @@ FitReporter: TypeAlias = Callable[[str, SolverState], None]
 
 @contextmanager
 def report_tasks(name: str, verbose: int) -> Iterator[TaskReporter]:
-    """Provide a reporter for the tasks of a computation; it reports nothing unless ``verbose``."""
+    """Provide a reporter for the tasks of a computation; if ``verbose`` is 0, the reporter does nothing."""
     if not verbose:
         yield lambda message, share, *, task="", line=None: None
     elif (bars := _terminal_bars()) is not None:
@@ -67,7 +67,7 @@ def report_tasks(name: str, verbose: int) -> Iterator[TaskReporter]:
 
 @contextmanager
 def report_fit(name: str, tol: float, verbose: int, points: BlockSource | None = None) -> Iterator[FitReporter]:
-    """Provide a reporter for the solvers of a fit, and report passes over ``points``; do nothing unless ``verbose``."""
+    """Provide a reporter for the solvers of a fit, and report passes over ``points``, unless ``verbose`` is 0."""
     if not verbose:
         yield lambda problem, state: None
     elif (bars := _terminal_bars()) is not None:
@@ -110,7 +110,7 @@ def _terminal_bars(*, transient: bool = False) -> Any:
 
 
 class _TaskBars:
-    """Shows one bar per task; the task with an empty name is the whole computation."""
+    """Task reporter with one bar per task; the task with an empty name is the computation itself."""
 
     def __init__(self, name: str, bars: Any) -> None:
         self.name, self.bars = name, bars
@@ -123,7 +123,7 @@ class _TaskBars:
 
 
 class _TaskLines:
-    """Prints one line per message, with the names of the computation and of the task."""
+    """Task reporter that prints one line per message, with the names of the computation and of the task."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -136,7 +136,7 @@ class _TaskLines:
 
 
 class _GapReporter:
-    """Reports one task per problem, with progress ``log(gap) / log(tol)`` limited to the range from 0 to 1."""
+    """Fit reporter with one task per problem and the progress ``log(gap) / log(tol)``, clipped to [0, 1]."""
 
     def __init__(self, report: TaskReporter, tol: float) -> None:
         self.report, self.digits = report, max(-math.log10(max(tol, 1e-300)), 1e-9)
@@ -171,7 +171,7 @@ class PassProgress:
 
 @contextmanager
 def _watch_passes(points: BlockSource | None, show: Callable[[PassProgress], None]) -> Iterator[None]:
-    """Call ``show`` after each block of points, and then the existing ``on_block`` of the source."""
+    """Call ``show`` and then the original ``on_block`` of the source after each block of points, within the context."""
     if points is None:
         yield
         return
@@ -191,7 +191,7 @@ def _watch_passes(points: BlockSource | None, show: Callable[[PassProgress], Non
 
 
 class _PassLines:
-    """Prints lines about the current pass, at most one per :data:`LINE_INTERVAL` seconds."""
+    """Pass reporter that prints lines about the current pass, at most one per :data:`LINE_INTERVAL` seconds."""
 
     def __init__(self, name: str) -> None:
         self.name, self.last = name, time.monotonic()
@@ -203,7 +203,7 @@ class _PassLines:
 
 
 class _PassBar:
-    """Shows one bar for the current pass."""
+    """Pass reporter with one bar for the current pass."""
 
     def __init__(self, bars: Any) -> None:
         self.bars, self.task = bars, None

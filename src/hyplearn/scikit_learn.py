@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         """Base class of estimators; attributes that are not declared here may have any type."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]:
-            """Return a dict of the parameters by name."""
+            """Return the parameters as a dict of names and values."""
 
         def set_params(self, **params: Any) -> Self:
             """Set parameters, and return the estimator."""

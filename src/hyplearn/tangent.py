@@ -1,9 +1,9 @@
-"""Feature maps from the ball to R^d at a reference point p, which provide the rows for linear classifiers.
+"""Feature maps from the ball to Euclidean space at a reference point p, which provide the rows for linear classifiers.
 
-There are two feature maps, which are both accurate up to the rim and well-defined at p. With s = x - p and the gap
-``g_x = 1 - c‖x‖²``, they are:
+Both feature maps are accurate up to the rim and well-defined at p. With s = x - p, the distance ``d = d(x, p)`` and the
+gap ``g_x = 1 - c‖x‖²``, they are:
 
-- z rows, of length ``sinh(√c d) / √c``: ``z = (2 / g_x) (s - (c‖s‖² / g_p) p)``;
+- z features, of length ``sinh(√c d) / √c``: ``z = (2 / g_x) (s - (c‖s‖² / g_p) p)``;
 - frame coordinates, of length d: ``σ_p log_p(x) = z · ρ / sinh ρ`` with ``ρ = √c d`` and the conformal factor
   ``σ_p = 2 / g_p``. They are the coordinates of the tangent vector in an orthonormal frame at p. If an isometry moves
   all points and p, all rows change by the same rotation or reflection.
@@ -68,13 +68,13 @@ def frame_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def z_features(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Compute the scaled tangent vectors z of points, which are the rows for perceptrons and the exact-margin SVM.
+    r"""Compute the scaled tangent vectors z of points, the rows for perceptrons and for an SVM with margin="exact".
 
     .. math:: z = \eta \log_p(x) = \frac{2}{1 - c\|x\|^2} \Bigl(s - \frac{c \|s\|^2}{1 - c\|p\|^2}\, p\Bigr),
               \qquad s = x - p
 
-    The distance of a point to the hyperplane through p with normal w is ``arsinh(√c |⟨z, w⟩| / ‖w‖) / √c``. The
-    parameters and the result are the same as for :func:`frame_coordinates`.
+    where η is the weight computed by :func:`eta`. The distance of a point to the hyperplane through p with normal w is
+    ``arsinh(√c |⟨z, w⟩| / ‖w‖) / √c``. The parameters and the result are the same as for :func:`frame_coordinates`.
     """
     return _explicit(X, p, "z", c)
 
@@ -183,7 +183,7 @@ class TangentRows:
         return out
 
     def product_at(self, index: Array, w: Array) -> Array:
-        """Return ``⟨row_k, w⟩`` for the rows k at the given positions."""
+        """Return the product ``⟨row_k, w⟩`` for each row number k in ``index``."""
         w = np.ascontiguousarray(w, dtype=np.float64)
         products = centred_dot_at(self.X, index, w, self.p)
         products *= self.along[index]
@@ -198,7 +198,7 @@ class TangentRows:
     def fill(self, index: slice | Array, out: Array) -> Array:
         """Write the selected rows to an array of float64, and return it."""
         along = self.along[index, None]
-        if not self.p.any():  # for p = 0, as in explicit rows, row i is along_i x_i
+        if not self.p.any():  # if p = 0, as for rows stored explicitly, row i is along_i x_i
             return np.multiply(self.X[index], along, out=out)
         np.subtract(self.X[index], self.p, out=out)
         out *= along

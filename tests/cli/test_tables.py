@@ -216,4 +216,4 @@ def test_edges_without_names_or_points_say_what_is_missing(run, points, model_fi
     assert "No edge of edges.csv connects two of the points." in told
     Path("edges.csv").write_text("source,target\nwood,stone\n")
     told = run("explore", known, wide, "--names", "site", "--edges", "edges.csv", "-o", "a.html", code=1).stderr
-    assert "Node names must be unique; 1 belong to several points" in told
+    assert "Node names must be unique; names of several points: 1" in told

@@ -60,7 +60,7 @@ def test_an_invalid_row_is_reported_with_its_position_in_the_source(bad):
     X = np.full((50, 2), 0.1)
     X[33, 1] = bad
     assert refused(X, block_rows=10) == (
-        f"cells holds NaN or infinite coordinates; the first is row 33 with {bad}.\n"
+        f"cells holds NaN or infinite coordinates; the first is {bad} in row 33.\n"
         "Remove these rows, or impute the values."
     )
 

@@ -320,7 +320,7 @@ def test_points_outside_are_projected_as_in_memory(client):
     X[301] *= 1.5 / np.linalg.norm(X[301])
     fitted = []
     for data in ((X, y), (cut(X, 100), cut(y, 100))):
-        with pytest.warns(UserWarning, match="1 of 600 points lies outside(.|\n)*moved onto the largest"):
+        with pytest.warns(UserWarning, match="1 of 600 points lies outside(.|\n)*moved to the largest"):
             fitted.append(PoincareSVC("mean", outside="project", trim=False).fit(*data))
     assert_same(*fitted)
 

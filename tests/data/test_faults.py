@@ -185,7 +185,7 @@ def test_an_error_in_a_stream_names_the_source_and_the_rows():
     X[33] = np.nan
     blocks = [(X[:20], y[:20]), (X[20:], y[20:])]
     with pytest.raises(
-        ValueError, match="the source of blocks holds NaN or infinite coordinates; the first is row 33 with nan"
+        ValueError, match="the source of blocks holds NaN or infinite coordinates; the first is nan in row 33"
     ):
         PoincarePerceptron().partial_fit(blocks, classes=np.unique(y))
     with pytest.raises(ValueError, match=r"^The first call of partial_fit needs all classes"):

@@ -124,7 +124,10 @@ def test_a_checkpoint_of_other_blocks_is_rejected(tmp_path):
     [
         ([], "yielded no rows"),
         ([(X[:0], Y[:0])], "yielded no rows"),
-        ([(X, Y), (X, np.arange(20))], "starts at row 20 differs from the first block; it has float64 of shape"),
+        (
+            [(X, Y), (X, np.arange(20))],
+            "starts at row 20 has parts of unequal length or differs from the first block; it has float64 of shape",
+        ),
         ([(X, Y), (X, Y, np.ones(20))], "differs from the first block"),
         ([(X, Y), (X, Y[:3])], "differs from the first block"),
         ([(X[0], Y)], "must yield blocks"),
@@ -138,7 +141,7 @@ def test_invalid_blocks_raise_errors(blocks, message):
 
 
 def test_blocks_of_another_width_and_without_labels_are_errors_of_fit():
-    with pytest.raises(ValueError, match="the block at row 20 has shape"):
+    with pytest.raises(ValueError, match="the block that starts at row 20 has shape"):
         PoincareSVC().fit([(X, Y), (np.zeros((20, 3)), Y)])
     with pytest.raises(ValueError, match=r"each row must have one label; got 20 rows with no labels"):
         PoincareSVC().fit(open_points([X]))

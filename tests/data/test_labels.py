@@ -212,7 +212,7 @@ def test_labels_that_have_no_order_are_rejected(labels, told):
 def test_objects_that_are_no_strings_are_rejected():
     assert str(fitted(PoincareSVC(), objects([1, 2] * 18))) == (
         "Unknown label type: y holds objects of type int; expected strings, or an array of numbers.\n"
-        "Pass y.astype(str), or y.astype(int) if these are integers."
+        "Pass y.astype(str), or y.astype(int) if the labels are integers."
     )
 
 

@@ -290,7 +290,7 @@ def test_arrays_in_memory_need_labels():
         PoincarePerceptron().fit(separated(40)[0].tolist())
 
 
-@pytest.mark.filterwarnings("ignore:.*were moved onto the largest")
+@pytest.mark.filterwarnings("ignore:.*were moved to the largest")
 def test_points_outside_are_projected_for_every_source(tmp_path):
     X, y = separated(40)
     X[3] *= 9

@@ -216,8 +216,8 @@ def test_a_model_file_stores_nested_models(tmp_path, conformity):
 @pytest.mark.parametrize(
     ("names", "found"),
     [
-        (["ash", "birch", "ash"], "2 classes, of which 2 are the same"),
-        (["ash", "birch", "fir"], "3 classes, of which 2 are the same"),
+        (["ash", "birch", "ash"], "2 classes, of which 2 are shared"),
+        (["ash", "birch", "fir"], "3 classes, of which 2 are shared"),
     ],
 )
 def test_a_nested_model_of_other_classes_is_rejected(tmp_path, place, names, found):

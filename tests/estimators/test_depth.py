@@ -35,7 +35,7 @@ def depth_warnings(model, X, y):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y)
-    return [warning for warning in caught if "curvature radii from it" in str(warning.message)]
+    return [warning for warning in caught if "geodesics from this centre" in str(warning.message)]
 
 
 @pytest.mark.parametrize("c", [1.0, 4.0])

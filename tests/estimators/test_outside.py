@@ -63,7 +63,7 @@ def test_projecting_most_of_an_embedding_is_an_error(X):
         model = PoincareSVC(outside="project").fit(X, Y)
     X[30] = 1.5 * units[30]
     assert refused(lambda: PoincareSVC(outside="project").fit(X, Y)).endswith(
-        ' outside="project" is for embeddings with a few such points.\n'
+        ' outside="project" is for embeddings with only a few points outside.\n'
         "Rescale the embedding, or set curvature to that of your embedding."
     )
     with pytest.warns(DataConversionWarning, match="1 of 1 points lies outside"):

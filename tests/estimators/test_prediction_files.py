@@ -76,7 +76,9 @@ def test_an_error_keeps_the_existing_file(tmp_path, suffix):
     path.write_text("earlier")
     outside = X.copy()
     outside[33] = 2.0
-    with pytest.raises(ValueError, match="starts at row 30 \\(which is row 0 below\\): 1 of 10 points lies outside"):
+    with pytest.raises(
+        ValueError, match=r"starts at row 30 \(rows below are counted from there\): 1 of 10 points lies outside"
+    ):
         predict_to_file(MODELS["two"], open_points([outside[:25], outside[25:]]), path, block_rows=10)
     assert path.read_text() == "earlier"
     assert [file.name for file in tmp_path.iterdir()] == [path.name]

@@ -250,7 +250,7 @@ def test_options_work_in_blocks_as_in_memory():
             PoincareSVC().fit(*make())
     fitted = []
     for make in (lambda: (X, y), lambda: (in_blocks(X, y, rows=30),)):
-        with pytest.warns(UserWarning, match="1 of 400 points lies outside(.|\n)*moved onto the largest"):
+        with pytest.warns(UserWarning, match="1 of 400 points lies outside(.|\n)*moved to the largest"):
             fitted.append(PoincareSVC("mean", outside="project", trim=False, calibration=None).fit(*make()))
     assert difference(*fitted) < SAME
     X, y, _ = clouds()

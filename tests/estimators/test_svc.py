@@ -195,7 +195,8 @@ def test_exact_margin_is_the_widest_through_p(separable):
 def test_an_infeasible_hard_margin_suggests_a_soft_one_and_keeps_its_proof(margin, overlapping):
     X, y = overlapping
     model = paper_svc(C=np.inf, margin=margin)
-    with pytest.raises(ValueError, match=r"No geodesic through the reference point.*class right(.|\n)*soft margin"):
+    message = r"No geodesic hyperplane through the reference point.*class right(.|\n)*soft margin"
+    with pytest.raises(ValueError, match=message):
         model.fit(X, y)
     assert model.status_[0] == "infeasible"
     sign = np.where(y == "right", 1.0, -1.0)[model.support_]

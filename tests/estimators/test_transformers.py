@@ -87,7 +87,7 @@ def test_points_outside_the_ball_are_named_in_the_error(X):
 
 def test_points_outside_the_ball_are_moved_and_counted_on_request(X):
     bad = np.concatenate([X, [[0.0, 3.0, 0.0]]])
-    with pytest.warns(DataConversionWarning, match="1 of 61 points lies outside.*moved onto the largest"):
+    with pytest.warns(DataConversionWarning, match="1 of 61 points lies outside.*moved to the largest"):
         space = TangentSpace(outside="project").fit(bad)
     with pytest.warns(DataConversionWarning):
         far = space.transform(bad)[-1]
@@ -106,8 +106,8 @@ def test_curvature_must_be_negative(X, curvature):
     [
         (np.zeros((0, 2)), ValueError, "0 sample"),
         (np.zeros(3), ValueError, "Expected 2D array"),
-        (np.full((2, 2), np.nan), ValueError, "X holds NaN or infinite coordinates; the first is row 0 with nan"),
-        (np.full((2, 2), np.inf), ValueError, "X holds NaN or infinite coordinates; the first is row 0 with inf"),
+        (np.full((2, 2), np.nan), ValueError, "X holds NaN or infinite coordinates; the first is nan in row 0"),
+        (np.full((2, 2), np.inf), ValueError, "X holds NaN or infinite coordinates; the first is inf in row 0"),
         (np.ones((2, 2)) * 1j, ValueError, "Complex data not supported"),
         (np.array([["a", "b"]]), ValueError, "could not convert|dtype"),
     ],

@@ -259,7 +259,7 @@ def test_parents_are_edges_and_a_root_has_none(softmax, labelled):
 
 def test_a_page_shows_one_model_or_two(softmax, labelled):
     for models in ([], [softmax] * 3):
-        with pytest.raises(ValueError, match="one model or two models; got"):
+        with pytest.raises(ValueError, match="one or two models; got"):
             explore(models, *labelled)
     names = [one["name"] for one in scene_of(explore((softmax, softmax), *labelled))["models"]]
     assert names == ["PoincareLogisticRegression 1", "PoincareLogisticRegression 2"]

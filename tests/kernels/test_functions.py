@@ -106,7 +106,7 @@ def test_scale_must_be_positive(kernel, scale):
 
 
 def test_dimensions_beyond_the_range_of_floats_are_rejected():
-    with pytest.raises(ValueError, match=r"up to 1001 dimensions; got points with 1002.\nUse the secant or"):
+    with pytest.raises(ValueError, match=r"up to 1001 dimensions; got 1002 dimensions.\nUse the secant or"):
         heat_kernel(np.zeros((2, 1002)))
     assert laplacian_kernel(np.zeros((2, 1002))).shape == (2, 2)
 

@@ -58,7 +58,8 @@ def test_genes_are_matched_by_name(atlas):
     shuffled = anndata.AnnData(query.X[:, order], query.obs, pd.DataFrame(index=[*GENES[::-1], "other"]))
     hs.tl.place(atlas, shuffled)
     assert np.allclose(shuffled.obsm["X_poincare"], expected, atol=1e-6)
-    with pytest.raises(ValueError, match=r"(?s)lacks 1 of the 8 genes .* such as gene3.*symbols in one and ident"):
+    message = r"(?s)lacks 1 of the 8 genes .* such as gene3.*symbols in one data set and ident"
+    with pytest.raises(ValueError, match=message):
         hs.tl.place(atlas, query[:, [g for g in GENES if g != "gene3"]].copy())
 
 

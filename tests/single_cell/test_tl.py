@@ -281,5 +281,6 @@ def test_a_damaged_model_is_rejected(cells):
 
 def test_without_anndata_it_names_the_package_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "anndata", None)
-    with pytest.raises(ImportError, match=r"^Single cells need anndata: pip install 'hyplearn\[single-cell\]'\.$"):
+    message = r"^Single-cell functions need anndata: pip install 'hyplearn\[single-cell\]'\.$"
+    with pytest.raises(ImportError, match=message):
         hs.tl.classify(None, "kind")

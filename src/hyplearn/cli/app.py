@@ -1,4 +1,4 @@
-"""Command line application, which registers the commands, adds --json and --debug, and reports errors.
+"""Command line application: it registers the commands, adds --json and --debug to them, and reports errors.
 
 A command is a function that takes its options and returns an :class:`Outcome`; it does not print anything. The exit
 code is 0 for success, 1 for invalid data, files or model options, and 2 for an invalid command line.
@@ -76,7 +76,7 @@ COMMANDS = {
     "reproduce": (
         "builtin",
         "reproduce",
-        "Rerun small versions of the paper's tables and figures, in a checkout; takes about ten minutes.",
+        "Recompute small versions of the paper's tables and figures; needs a checkout and takes about ten minutes.",
     ),
 }
 DATASETS = {
@@ -84,7 +84,7 @@ DATASETS = {
     "fetch": (
         "builtin",
         "fetch_dataset",
-        "Write a data set to a file for the other commands; published data are downloaded once and verified.",
+        "Write a data set to a file that the other commands can read; published data are downloaded once and verified.",
     ),
 }
 
@@ -130,7 +130,7 @@ COMMON: dict[str, Any] = {
 }
 # Errors that are caused by the user's input. They are reported without a traceback.
 EXPECTED = (ValueError, KeyError, OSError, ImportError)
-# Command line options that correspond to names of function arguments in messages.
+# Mapping from argument names that occur in messages to names of command line options.
 FLAGS = {"basis": "points", "key_added": "key"} | {
     name: name for name in ("label", "points", "outside", "curvature", "reference", "coverage", "hierarchy")
 }
@@ -151,7 +151,7 @@ class Command(TyperCommand):
     """Command that also reports usage errors as JSON if --json is passed."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return all options; flags have no metavar, so that the help lists them without a value."""
+        """Return all parameters; flags get an empty metavar, so that the help does not show ``<bool>`` after them."""
         return _without_type_of_flags(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -185,13 +185,13 @@ def _usage_error_in_json(as_json: bool) -> Iterator[None]:
 
 
 class Lazy(TyperGroup):
-    """Group of commands whose modules are imported only when a command runs."""
+    """Group of commands that imports the module of a command only when this command is requested."""
 
     table: ClassVar[dict[str, tuple[str, str, str]]] = COMMANDS
     group: ClassVar[str] = ""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return all options; flags have no metavar, so that the help lists them without a value."""
+        """Return all parameters; flags get an empty metavar, so that the help does not show ``<bool>`` after them."""
         return _without_type_of_flags(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -212,14 +212,14 @@ class LazyDatasets(Lazy):
 
 
 def add(app: typer.Typer, function: "Callable[..., Outcome]", name: str, group: str = "") -> None:
-    """Add a function as a command to the app or to a group of commands."""
+    """Add a function as a command to an app; its help ends with examples of the command, or of ``group`` if given."""
     examples = [line for line in EXAMPLES.splitlines() if line.startswith(f"hyplearn {group or name}")]
     epilog = "\n\n".join(["Examples:", *examples])
     app.command(name, cls=Command, epilog=epilog)(_command(function))
 
 
 def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
-    """Wrap a function as a command with --json and --debug that prints the outcome and reports errors."""
+    """Return a command, with --json and --debug, that calls a function, prints its outcome and reports errors."""
     from hyplearn.cli.output import show, show_error
 
     @wraps(function)
@@ -254,12 +254,12 @@ def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
 
 
 def _file_to_replace(output: Path | None = None, data: Path | None = None, **_: Any) -> Path | None:
-    """Return the output file if it exists and is not the data file, to which some commands add their results."""
+    """Return the output path if a file there will be replaced; None if results are only added to the data file."""
     return output if output is not None and output.is_file() and output != data else None
 
 
 def explained(error: Exception) -> str:
-    """Return the message of an error for users of the command line; unexpected errors mention --debug."""
+    """Return an error message for users of the command line; for unexpected errors, it recommends --debug."""
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if not isinstance(error, EXPECTED):
         return f"{type(error).__name__}: {text}\nThis error is unexpected. Run again with --debug for the traceback."
@@ -282,7 +282,8 @@ def _as_flag(found: re.Match[str]) -> str:
 def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
     """Return the distinct warning messages, except warnings for developers, such as deprecations in libraries.
 
-    If several messages differ only in numbers or details, only the first one and the number of the others are given.
+    If several messages differ only in numbers or in the text after the first colon, only the first of these messages is
+    returned, together with the number of the others.
     """
     from hyplearn.data.points import counted
 
@@ -326,7 +327,7 @@ def _options(
 
 
 def _name(app: typer.Typer, table: dict[str, tuple[str, str, str]]) -> None:
-    """Register the commands in a table with their one-line help."""
+    """Add a placeholder with one-line help for each command in a table, so that no module is imported for the help."""
     for name, (_, _, line) in table.items():
         app.command(name, help=line)(lambda: None)
 

@@ -85,7 +85,7 @@ def embed(
 
 
 def _written(output: Path, found: Embedded, label: str | None, values: dict[str, Any]) -> Outcome:
-    """Write the points, and return a summary with the given values."""
+    """Write the points, and return a summary of the embedding; ``values`` are added to the JSON output."""
     label_column = _write(output, found, label)
     radius = float(2 * np.arctanh(np.linalg.norm(found.X, axis=1).max()))
     n, d = found.X.shape
@@ -102,7 +102,7 @@ def _written(output: Path, found: Embedded, label: str | None, values: dict[str,
 
 
 def _embed_cells(data: Path, output: Path, points: str | None, root: str | None, options: dict[str, Any]) -> Outcome:
-    """Embed the cells of an AnnData file, and write the file with the points and the fitted map added."""
+    """Embed the cells of an AnnData file, and write the cells, with the points and the fitted map, to ``output``."""
     from hyplearn.single_cell import tl
 
     check_cells(output)
@@ -155,7 +155,7 @@ def _embed_distances(path: Path, model: HyperbolicMDS) -> Embedded:
 
 
 def _embed_features(path: Path, label: str | None, points: str | None, root: Any, model: PoincareMap) -> Embedded:
-    """Embed the rows of a table of features; the default features in AnnData files are principal components."""
+    """Embed rows of features in the ball; for .h5ad files, the features are the principal components by default."""
     data = read_points(path, points or ("X_pca" if path.suffix.lower() == ".h5ad" else None), label)
     if root is not None and root.isdigit() and (data.names is None or root not in data.names):
         root = int(root)

@@ -24,7 +24,7 @@ from hyplearn.plotting.canvas import shorten
 from hyplearn.progress import report_steps
 from hyplearn.types import Array
 
-# Maximum number of confusions in the printed table. The output of --json contains the whole confusion matrix.
+# Maximum number of confusions in the printed table. The output of --json contains the complete matrix.
 MOST_SHOWN = 10
 # Maximum length of class names in the table of confusions, so that each row fits into 80 columns. Longer names are
 # shortened.
@@ -45,7 +45,7 @@ ECE = "ECE: expected calibration error."
 
 
 class Score(NamedTuple):
-    """Scores of one classifier; scores that require probabilities are None if the classifier has none."""
+    """Scores of a classifier; log-loss and calibration error are None if it does not predict probabilities."""
 
     name: str
     accuracy: float
@@ -140,7 +140,7 @@ def _confusion_table(labels: Array, matrix: Array) -> Any:
 
 
 def scores_table(title: str, scores: list[Score], *, first: int | None) -> Any:
-    """Return a table of scores; the row with the highest accuracy, ignoring rows before ``first``, is bold."""
+    """Return a table of scores; the most accurate row from index ``first`` on is bold (no row if ``first`` is None)."""
     best = None if first is None else first + int(np.argmax([score.accuracy for score in scores[first:]]))
     return table(title, COLUMNS, [score.row() for score in scores], best=best)
 
@@ -185,8 +185,8 @@ def cross_validate(
     for k, (train, test) in enumerate(split.split(X, y)):
         report(f"{name}: fold {k + 1} of {split.get_n_splits()}")
         with warnings.catch_warnings(), timed_compilation() as seconds:
-            # Ignore warnings about points outside the ball: the fit to all rows issues this warning with the
-            # correct row numbers.
+            # Ignore warnings about points outside the ball, because their row numbers refer to this fold. The
+            # callers issue the same warning with the row numbers of the file when they fit or predict all rows.
             warnings.simplefilter("ignore", DataConversionWarning)
             fitted = clone(model).fit(X[train], y[train])
             predicted[test], own = fitted.predict(X[test]), probabilities(fitted, X[test])

@@ -25,7 +25,10 @@ CERTIFICATE = ("status_", "dual_gap_", "converged_", "n_updates_", "mistake_boun
 
 
 class Fitted(NamedTuple):
-    """Fitted model, its cross-validation scores (or None), the fit time in seconds, and a summary of the data."""
+    """Fitted model, its cross-validation scores (or None), the fit time in seconds, and descriptions of the data.
+
+    ``data`` describes the data in the JSON output, and ``summary`` in the printed text. ``notes`` lists unused columns.
+    """
 
     model: Any
     score: Score | None
@@ -170,7 +173,7 @@ def _summary(found: Fitted, folds: int, output: Path) -> dict[str, str]:
 
 
 def _certificate_text(model: Any) -> str:
-    """Describe the certificate in one line; with several binary problems, the largest gap is given."""
+    """Describe the certificate in one line; for several binary problems, the line contains the largest duality gap."""
     if hasattr(model, "dual_gap_"):
         statuses = ", ".join(sorted(set(model.status_)))
         return f"{statuses}: proven to be within {np.max(model.dual_gap_):.0e} of the optimum"

@@ -33,7 +33,7 @@ POINTS = Annotated[
     typer.Option("--points", help="Array (npz, h5), comma-separated columns (csv, parquet) or obsm key (h5ad)."),
 ]
 MODEL = Annotated[Path, typer.Argument(help="A model file (.hyp) written by `hyplearn fit`.")]
-# Suffixes of data files. They reveal that a data file was passed instead of a model file.
+# Suffixes of data files, which are used to detect that a data file was passed instead of a model file.
 OTHER_FILES = (".npz", ".npy", ".csv", ".tsv", ".parquet", ".h5", ".zarr", ".h5ad")
 STREAM = Annotated[bool, typer.Option("--stream", help="Read the data in blocks, for files larger than memory.")]
 
@@ -41,8 +41,8 @@ STREAM = Annotated[bool, typer.Option("--stream", help="Read the data in blocks,
 class Data(NamedTuple):
     """Points from a file, with their labels and names, which are None if the file does not contain them.
 
-    ``columns`` contains the roles of the columns of a table, ``extras`` the values of further requested columns, and
-    ``left_out`` the number of rows that were left out because they have no label.
+    ``columns`` contains the column names of a table, grouped by role. ``extras`` maps the names of additionally
+    requested columns to their values. ``left_out`` is the number of rows that were omitted because they have no label.
     """
 
     path: Path
@@ -72,7 +72,11 @@ class Data(NamedTuple):
 def open_data(
     path: Path, points: str | None, label: str | None, model: Any = None, *, labelled: bool = True
 ) -> PointSource:
-    """Open a file; for a table, select the columns that the model was fitted on and the label column."""
+    """Open a file of points; in a table, the coordinates are the columns that the model was fitted on.
+
+    If ``labelled`` is False, no labels are read, and the column ``label`` is not used as a coordinate. If it is True
+    and ``label`` is None, the labels are found by naming conventions or, in a table, by the classes of the model.
+    """
     names = points.split(",") if points and "," in points else points
     fitted = getattr(model, "feature_names_in_", None)
     columns = None if fitted is None else list(fitted)
@@ -95,7 +99,7 @@ def open_data(
 
 
 def _label_column(path: Path, source: TablePoints, model: Any) -> str | None:
-    """Return the column with a conventional name for labels, or else the column that contains classes of the model."""
+    """Return the name of the label column, found by its name or by the classes that it contains, or None."""
     free, classes = source.columns.unused, {str(label) for label in model.classes_.tolist()}
     found = [name for name in free if name in LABEL_COLUMNS]
     found = found or [name for name in free if classes.intersection(source.strings(name, HEAD_ROWS))]
@@ -131,14 +135,14 @@ def read_labelled(
 
 
 def _read(path: Path, source: PointSource, model: Any, extras: Sequence[str]) -> tuple[Data, Array]:
-    """Return the data and a mask of the labelled rows; raise if the model was fitted on other dimensions."""
+    """Return the data and a mask of the labelled rows; raise if the model has a different number of coordinates."""
     block, known = gather_known(source)
     d = block.X.shape[1]
     expected = getattr(model, "n_features_in_", d)
     if d != expected:
         raise ValueError(
             f"{path} has points with {d} coordinates; the model was fitted on {expected} coordinates.\n"
-            "Pass --points with the coordinates, or --label if the labels are a column of numbers."
+            "Pass --points to select the coordinates, or --label if a numeric column contains the labels."
         )
     columns = source.columns if isinstance(source, TablePoints) else None
     values = {name: source.column(name) for name in extras}

@@ -30,14 +30,18 @@ UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Width of the output in characters if it is not printed to a terminal.
 PIPE_WIDTH = 120
-# Widths in characters: the minimum width of the first column of a table, whose text may be wrapped, and the space
-# between columns.
+# NAME_WIDTH is the minimum width in characters of the first column of a table, in which text may be wrapped. COLUMN_GAP
+# is the space between columns.
 NAME_WIDTH, COLUMN_GAP = 12, 3
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a command: values for ``--json``, strings and tables that are printed otherwise, and notes."""
+    """Result of a command.
+
+    With --json, ``values`` are printed; otherwise, the strings and tables in ``shown``. ``notes`` are added to the JSON
+    object or printed to stderr. If ``failed`` is True, the exit code is 1.
+    """
 
     values: dict[str, Any]
     shown: Sequence[Any] = field(default_factory=list)
@@ -106,7 +110,7 @@ def write_json(values: dict[str, Any]) -> None:
 
 
 def unpadded(console: Console, block: Any) -> str:
-    """Format a string or table for a pipe, without wrapping lines and without padding them to the screen width."""
+    """Format a string or a table for a pipe; the lines of a table have no trailing spaces."""
     if isinstance(block, str):
         return f"{block}\n"
     with console.capture() as captured:
@@ -137,7 +141,7 @@ def plain(value: Any) -> Any:
 def csv_text(columns: Mapping[str, Iterable[Any]], *, escape_formulas: bool = False) -> str:
     """Return CSV text with a header line; numbers are written exactly.
 
-    With ``escape_formulas``, strings that a spreadsheet would interpret as formulas get an apostrophe in front.
+    With ``escape_formulas``, strings that a spreadsheet would interpret as formulas are prefixed with an apostrophe.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -186,7 +190,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
 
 @dataclass(frozen=True)
 class Uncut:
-    """Wrapper with which a table can be wider than the screen; otherwise, rich would truncate its cells."""
+    """Wrapper that prints a table wider than the screen if necessary; without it, rich would truncate the cells."""
 
     table: Table
 

@@ -21,7 +21,9 @@ ENDS = (("source", "target"), ("from", "to"))
 def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | None, dict[str, str] | None]:
     """Read a tree from a Newick file, or from a table with the name and the parent (empty for the root) of each node.
 
-    Returns the input of :class:`~hyplearn.embedding.TreeEmbedding`, the edge lengths and the node labels.
+    Returns the tree, the edge lengths and the node labels. The tree is a Newick string or a dict from nodes to parents,
+    as in :class:`~hyplearn.embedding.TreeEmbedding`. The lengths and the labels are dicts from nodes to values. They
+    are None for Newick files. For tables, they are None if there is no column of lengths or no ``label``.
     """
     suffix = path.suffix.lower()
     if suffix in NEWICK:
@@ -49,9 +51,9 @@ def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | No
 
 
 def edges_between(path: Path, names: Array | None) -> tuple[Array, int]:
-    """Read the edges of a tree or of a table, and return them as pairs of row numbers of the named points.
+    """Read the edges of a tree or of a table of edges, and match their nodes to points by name.
 
-    Returns the pairs, and the number of edges to nodes without a point.
+    Returns the edges as pairs of row numbers of the points, and the number of edges to nodes without a point.
     """
     if names is None:
         raise ValueError(
@@ -63,7 +65,7 @@ def edges_between(path: Path, names: Array | None) -> tuple[Array, int]:
         return np.array(pairs, dtype=np.int64).reshape(-1, 2), 0
     if repeated := [name for name, times in Counter(rows).items() if times > 1 and name in set(nodes)]:
         raise ValueError(
-            f"Node names must be unique; {len(repeated)} belong to several points, for example {repeated[0]!r}.\n"
+            f"Node names must be unique; names of several points: {len(repeated)}, for example {repeated[0]!r}.\n"
             "Give these points different names."
         )
     place = {name: row for row, name in enumerate(rows) if name}

@@ -105,7 +105,10 @@ def explore(
 def _read(
     model: Path, data: Path, label: str | None, points: str | None, extras: Sequence[str] = ()
 ) -> tuple[Any, Data, list[str]]:
-    """Return the model, the points to show (only labelled ones with --label), and notes about omitted rows."""
+    """Return the model, the points to show, and notes about unused columns and omitted rows.
+
+    If ``label`` is given, points without a label are omitted.
+    """
     fitted = load_classifier(model, in_ball=True)
     found = (read_points if label is None else read_labelled)(data, points, label, fitted, extras=extras)
     notes = found.notes()

@@ -1,1 +1,1 @@
-"""Sources of points: readers for files, roles of columns, encoding of labels, class counts, and checkpoints."""
+"""Read points and labels from files, arrays and Dask collections, and prepare them as training data."""

@@ -28,7 +28,7 @@ SPAN = 2**23
 # In a zip file, a local file header starts with a fixed part of LOCAL_HEADER bytes. The lengths of the variable parts
 # that follow are stored at the offset LENGTHS_AT.
 LOCAL_HEADER, LENGTHS_AT = 30, 26
-# Number of bytes per read while a checksum is verified. Smaller reads would need noticeably more calls.
+# Number of bytes per read while a checksum is verified. Larger reads need fewer calls but more memory.
 CHUNK = 2**20
 
 
@@ -57,7 +57,7 @@ class StoredArray(ABC):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Add the array's name to errors that occur while reading; if the file has changed, report that instead."""
+        """Add the array's name to read errors; if the file was changed, raise an error about the change instead."""
         try:
             with damage_named(self.name):
                 yield
@@ -128,7 +128,7 @@ class ArrayFile(StoredArray):
         return out
 
     def _collect(self, out: Array, place: int, strides: tuple[int, ...]) -> None:
-        """Read values that are not contiguous in the file into ``out``; arrays in Fortran order are read by columns."""
+        """Fill ``out`` with values that are not contiguous in the file; arrays in Fortran order are read by columns."""
         if out.ndim == 2 and abs(strides[0]) < abs(strides[1]):
             for j in range(out.shape[1]):
                 self._collect(out[:, j], place + j * strides[1], strides[:1])
@@ -157,7 +157,7 @@ def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]
 def _refuse_objects(dtype: np.dtype[Any], name: str) -> None:
     if dtype.hasobject:
         raise ValueError(
-            f"{name} holds Python objects, which are not unpickled for safety.\n"
+            f"{name} holds Python objects, which are not unpickled, because that could run arbitrary code.\n"
             "Save numbers instead, or convert the objects to strings with astype(str)."
         )
 
@@ -168,7 +168,7 @@ def _strides(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:
 
 
 def _bounds(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Return the range of bytes that an array covers, relative to its first element: start and end."""
+    """Return the start and the end of the byte range of an array, relative to its first element."""
     if 0 in shape:
         return 0, 0
     reach = [max(0, n - 1) * stride for n, stride in zip(shape, strides, strict=True)]
@@ -231,7 +231,7 @@ class ArrayPoints(PointSource):
                 array.check()
 
     def row_names(self) -> Array | None:
-        """Return the row names, or None if the source does not have one string per row."""
+        """Return the row names, or None if the source has no array of names with one string per row."""
         names = None if self.names is None else self.names()
         if names is None or tuple(names.shape) != self.X.shape[:1] or names.dtype.kind not in "US":
             return None
@@ -252,7 +252,7 @@ class ArrayPoints(PointSource):
 
 
 def _with_missing(values: Array, known: Array) -> Array:
-    """Replace missing values: with NaN if the values are numbers, and with None otherwise."""
+    """Replace the values where ``known`` is False with NaN if the values are numbers, and with None otherwise."""
     if known.all():
         return values
     if values.dtype.kind in "iuf":
@@ -299,7 +299,7 @@ def npz_points(path: Path, wanted: Wanted) -> ArrayPoints:
 
 
 def _member(path: Path, info: ZipInfo) -> Any:
-    """Open an array in an ``.npz`` archive; it is loaded into memory if it is compressed, else read when needed."""
+    """Open an array in an ``.npz`` archive; it is loaded into memory only if it is compressed."""
     name = f"{path}, array {info.filename[:-4]!r}"
     with ZipFile(path) as archive:
         if info.compress_type != ZIP_STORED:

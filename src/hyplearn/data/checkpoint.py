@@ -46,7 +46,12 @@ def checkpointable(cls: C) -> C:
 @checkpointable
 @dataclass
 class State:
-    """State of a fit: digests and results of the finished passes, and the progress of the current pass."""
+    """State of a fit: the results of the finished passes, and the progress of the current pass.
+
+    ``identity`` is the identity of the source, and ``finished`` contains a digest of the arguments and the result of
+    each finished pass. ``current`` is the digest of the current pass, which has processed ``n_blocks`` blocks, and
+    ``pending`` contains its intermediate results.
+    """
 
     identity: tuple[Any, ...]
     finished: list[tuple[str, Any]] = field(default_factory=list)
@@ -73,8 +78,9 @@ class CheckpointedPoints(PointSource):
         self.state = read_state(self.path) if self.path.exists() else State(self.identity)
         if self.state.identity != self.identity:
             raise ValueError(
-                f"{self.path} was written for other data, or the data have changed: the checkpoint is for "
-                f"{self.state.identity}, but the data are {self.identity}.\nRemove the file to start again."
+                f"{self.path} was written for other data, or the data have changed: the checkpoint has the identity "
+                f"{self.state.identity}, but the data have the identity {self.identity}.\n"
+                "Remove the file to start again."
             )
         self.turn, self.saved = 0, time.monotonic()
 
@@ -88,7 +94,7 @@ class CheckpointedPoints(PointSource):
         return self.points.blocks(first)
 
     def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
-        """Run one pass, or resume an interrupted pass."""
+        """Run one pass, resume it if it was interrupted, or return its stored result if it is finished."""
         key = digest((function, merge, build, arguments))
         if build is not None:
             function, arguments = on_pieces, (build, function, merge, arguments)
@@ -102,7 +108,7 @@ class CheckpointedPoints(PointSource):
         return self._passed(key, folding, merge)
 
     def visited(self, function: Visitor[T], state: T, *, threads: int = 1) -> T:
-        """Run one sequential pass, or resume an interrupted sequential pass."""
+        """Run one sequential pass, resume it if it was interrupted, or return its stored result if it is finished."""
 
         def visiting(pending: list[T], first: int) -> Iterator[list[T]]:
             begun = pending[0] if pending else state
@@ -158,7 +164,7 @@ def write_state(state: State, path: Path) -> None:
 
 
 def read_state(path: Path) -> State:
-    """Load the state from a checkpoint; only numbers, arrays and registered classes are unpickled."""
+    """Load the state from a checkpoint; only basic Python types, NumPy arrays and registered classes are unpickled."""
     return _Reader(io.BytesIO(unsealed(path, MAGIC))).load()
 
 

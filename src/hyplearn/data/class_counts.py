@@ -17,10 +17,10 @@ from hyplearn.types import Array
 
 @checkpointable
 class Outside(NamedTuple):
-    """Number of rows on or outside the boundary of the ball, and the smallest gap.
+    """Number of rows on or outside the rim of the ball, and the smallest gap of all rows.
 
-    If there are such rows, ``row`` and ``norm`` are the position and the norm of the row with the smallest gap. If the
-    rows of its block lie on a hyperboloid, ``advice`` says how to convert them to points of the ball.
+    If ``n_outside`` is positive, ``row`` and ``norm`` are the position and the norm of the row with the smallest gap.
+    ``advice`` explains how to convert the rows of the block that contains this row, if they lie on a hyperboloid.
     """
 
     n_outside: int
@@ -36,9 +36,10 @@ class Outside(NamedTuple):
 
 @checkpointable
 class ClassCounts(NamedTuple):
-    """Row count, total weight, smallest positive weight and largest weight of each class, and rows outside the ball.
+    """Row count, total weight, smallest positive weight and largest weight of each class.
 
-    ``gaps`` contains the array of gaps of each block if the points are in memory, and is empty otherwise.
+    ``outside`` summarises the rows outside the ball. ``gaps`` contains one array of gaps per block if the points are in
+    memory, and is empty otherwise.
     """
 
     classes: Array
@@ -85,7 +86,7 @@ def find_outside(block: Block, gaps: Array, name: str, c: float) -> Outside:
     if len(bad):
         row, column = bad[0]
         raise ValueError(
-            f"{name} holds NaN or infinite coordinates; the first is row {block.start + row} with {X[row, column]}.\n"
+            f"{name} holds NaN or infinite coordinates; the first is {X[row, column]} in row {block.start + row}.\n"
             "Remove these rows, or impute the values."
         )
     far = int(np.argmin(gaps))
@@ -94,7 +95,9 @@ def find_outside(block: Block, gaps: Array, name: str, c: float) -> Outside:
     return Outside(count, float(gaps[far]), block.start + far, norm, hyperboloid_advice(X, c))
 
 
-@in_any_order  # ``gaps`` must stay in order, but only sources in memory keep gaps, and their parts are merged in order
+# The order of parts matters only for ``gaps``. Gaps are kept only if the points are in memory, and parts of such points
+# are always merged in order.
+@in_any_order
 def _merge(parts: Sequence[ClassCounts]) -> ClassCounts:
     classes, counts, totals, lows, highs = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:5])
     classes, places = distinct(classes)

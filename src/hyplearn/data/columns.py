@@ -1,4 +1,4 @@
-"""Assign roles to columns and arrays, using the names given by the caller or else naming conventions."""
+"""Assign roles to columns and arrays. Names passed by the caller take precedence over naming conventions."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -15,10 +15,11 @@ POINTS_NAMES = ("X", "x", "points", "embedding", "embeddings", "data", "X_train"
 LABEL_NAMES = ("y", "label", "labels", "target")
 # Conventional names of label columns. "y" is not one of them, because a table may have coordinates "x" and "y".
 LABEL_COLUMNS = ("label", "labels", "target", "class")
-# Conventional names of the column and of the array that contain row names. They are used as labels only if the caller
-# passes label="name" or label="names".
+# Conventional names of the column of row names and of the array of row names. Row names are used as labels only if the
+# caller passes label="name" or label="names".
 NAME_COLUMN, NAMES_ARRAY = "name", "names"
-# Number of rows at the start of a table that are read to find the columns of strings and the column of class names.
+# Number of rows that are read from the start of a text file to find its numeric columns, and from the start of a table
+# to find the column that contains the class labels of a fitted model.
 HEAD_ROWS = 10_000
 
 Names: TypeAlias = str | Sequence[str] | None
@@ -29,7 +30,8 @@ class Wanted(NamedTuple):
 
     # Names of the coordinate columns, or the name of the array of points.
     points: Names = None
-    # Name of the column or array of labels, and name of the column or array of weights.
+    # Name of the column or array of labels, and of the column or array of weights. If the points are stored as a single
+    # array, the labels and the weights themselves, or paths of .npy files.
     label: Any = None
     weight: Any = None
     # AnnData only: key of the embedding in obsm.
@@ -90,17 +92,17 @@ class TablePoints(PointSource):
 
     @abstractmethod
     def values(self, column: str) -> Array:
-        """Read one column of the table, in the form that :meth:`column` describes."""
+        """Read an existing column; missing values become NaN in a numeric column, and None in other columns."""
 
     def row_names(self) -> Array | None:
-        """Read the column "name", if it contains strings and has no other role."""
+        """Read the column "name"; return None if it does not exist, is numeric or has another role."""
         return None if self.columns.name is None else np.array(self.strings(self.columns.name), dtype=str)
 
 
 def choose_columns(
     path: Path, names: Sequence[str], texts: Collection[str], wanted: Wanted, *, named: bool = True
 ) -> Columns:
-    """Assign a role to each column of a table; ``texts`` contains the columns that are not numeric.
+    """Assign a role to each column of a table; ``texts`` contains the names of its non-numeric columns.
 
     ``named`` is False if the file has no column names.
     """

@@ -13,10 +13,10 @@ class means     0.5 kB + 8 K (d² + d)
 softmax         0.5 kB + 8 m² with m = K (d + 2) if m <= 300, else 8 d² + 8 K d
 ==============  =================================================
 
-Every worker receives about 1 kB + 8 K d bytes per pass. The number s is at most 2²⁴ / (d + 16), unless more rows are
-needed to make progress. In addition, the workers send the following once per fit:
+Every worker receives about 1 kB + 8 K d bytes per pass. The number s is at most 2²⁴ / (d + 16), unless the solver
+needs more rows to make progress. In addition, the workers send the following once per fit:
 
-- one row in 16, with at most 8 million elements in total, from which a solver starts;
+- a sample of one row in 16, with at most 8 million elements in total, from which a solver computes its starting point;
 - for each binary problem with the reference "boundary", the rows to which a convex loss is fitted: 2 million elements,
   or 200 rows per dimension if that is more;
 - the positions and dual variables of the support vectors, 16 bytes per vector, and the support vectors themselves if
@@ -61,7 +61,8 @@ NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "10 GiB"}
 UNUSED = ("support_", "support_vectors_", "dual_coef_")
 # Type of a chunk: points, labels (None if there are none) and weights (None if all are equal).
 Chunk: TypeAlias = tuple[Array, Array | None, Array | None]
-# Type of a group of chunks that are reduced together: the address of a worker ("" for any), and their indices.
+# Type of a group of chunks that are reduced together: the address of their worker ("" for any worker), and the indices
+# of the chunks.
 Group: TypeAlias = tuple[str, list[int]]
 
 
@@ -121,7 +122,8 @@ class DaskPoints(PointSource):
     def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
         """Run one pass: each worker reduces its blocks with all its threads, and the client merges the results.
 
-        If the order of parts matters, a worker merges only consecutive parts, and the client merges the rest.
+        If the order of parts matters, a worker merges only the parts of consecutive chunks, and sends one result for
+        each run of consecutive chunks.
         """
         self.n_passes += 1
         load, pending = pickle.dumps((function, merge, needs_order(merge), build, arguments)), []
@@ -174,7 +176,8 @@ class DaskPoints(PointSource):
 def _lift_restrictions(dask_scheduler: Any) -> None:
     """Allow tasks that were assigned to a lost worker to run on any worker.
 
-    If all workers were gone for a moment, the scheduler forgets that tasks may run elsewhere (distributed 2026.3).
+    These tasks may run on other workers, but after all workers were lost the scheduler ignores this (distributed
+    2026.3).
     """
     stuck = [task for task in dask_scheduler.unrunnable if task.loose_restrictions]
     for task in stuck:
@@ -191,7 +194,10 @@ def _visit_chunk(function: Visitor[Any], start: int, one: Chunk, state: Any) -> 
 
 
 def _fold_on_worker(load: bytes, group: list[int], starts: list[int], chunks: list[Chunk]) -> list[tuple[int, Any]]:
-    """Reduce the chunks of a worker to one part; if the order matters, to one part per run of consecutive chunks."""
+    """Reduce the chunks of a worker, and return the index of the first chunk and the result of each run of chunks.
+
+    If the order of parts matters, each run consists of consecutive chunks; otherwise all chunks are one run.
+    """
     function, merge, in_order, build, arguments = pickle.loads(load)
     blocks = [Block(*one, start) for one, start in zip(chunks, starts, strict=True)]
     if build is not None:
@@ -203,11 +209,11 @@ def _fold_on_worker(load: bytes, group: list[int], starts: list[int], chunks: li
 
 
 def _running_client(client: Client | None) -> Client:
-    """Return the given client, or else the client that was started last."""
+    """Return ``client``, or the client that was started last if ``client`` is None; raise if it cannot be used."""
     try:
         found = default_client() if client is None else client
     except ValueError:
-        raise ValueError("There is no Dask cluster.\nStart one with distributed.Client(), or pass client.") from None
+        raise ValueError("There is no Dask cluster.\nStart one with distributed.Client(), or pass client=.") from None
     if found.status != "running" or found.asynchronous:
         state = "asynchronous" if found.status == "running" else found.status
         raise ValueError(
@@ -252,7 +258,7 @@ def _cut_like(X: Any, column: Any, name: str) -> Any:
     if not one_column:
         raise TypeError(
             f"{name} must be a Dask array of shape (n,) or a Dask series, because X is a Dask collection; got "
-            f"{_described(column)}.\nMake one with dask.array.from_array(y, chunks=X.chunks[0])."
+            f"{_described(column)}.\nMake one with dask.array.from_array({name}, chunks=X.chunks[0])."
         )
     are_arrays = isinstance(X, da.Array) and isinstance(column, da.Array)
     if not are_arrays or np.isnan(X.shape[0]) or np.isnan(column.shape[0]):
@@ -274,10 +280,11 @@ def _parts(collection: Any) -> list[Any]:
 def _place_chunks(
     client: Client, parts: Sequence[Sequence[Any]], collections: Sequence[Any]
 ) -> tuple[list[Any], list[Group] | None]:
-    """Compute the chunks; return their futures and, unless the chunks are persisted, the groups they are divided into.
+    """Start to compute the chunks; return their futures, and one group of chunks per worker.
 
-    Each worker gets a run of consecutive chunks, which stay together even if another worker computes some of them. So
-    the rounding of sums depends only on the number of workers.
+    If a collection is persisted, its chunks are already on workers, and None is returned instead of the groups.
+    Otherwise each worker gets consecutive chunks, which remain one group even if another worker computes some of them.
+    The rounding of sums therefore depends only on the number of workers.
     """
     made = [dask.delayed(_as_chunk, pure=False)(*row) for row in parts]
     workers = sorted(client.nthreads())
@@ -296,7 +303,10 @@ def _place_chunks(
 
 
 def _without_empty_chunks(groups: list[Group], kept: Array) -> list[Group]:
-    """Return the groups with the indices of their chunks among the ``kept`` ones; groups without any are omitted."""
+    """Remove empty chunks and empty groups, and renumber the other chunks.
+
+    ``kept`` contains the indices of the non-empty chunks; the new index of a chunk is its position in ``kept``.
+    """
     places = {int(i): place for place, i in enumerate(kept)}
     renumbered = [(worker, [places[i] for i in run if i in places]) for worker, run in groups]
     return [(worker, run) for worker, run in renumbered if run]
@@ -317,7 +327,7 @@ def _as_chunk(X: Any, y: Any, weights: Any) -> Chunk:
 
 
 def _labels(y: Any) -> Array:
-    """Convert labels to a NumPy array, and pandas strings to Python strings; raise if labels are missing."""
+    """Convert labels to a NumPy array, with a string dtype if all are strings; raise if labels are missing."""
     if hasattr(y, "isna") and y.isna().any():
         raise ValueError(
             f"A chunk has {int(y.isna().sum())} missing labels.\nRemove the rows without labels before the fit."
@@ -331,7 +341,7 @@ def _labels(y: Any) -> Array:
 def lazy_result(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
     """Apply a method of a fitted estimator lazily to every chunk of X; if X is a data frame, its index is kept.
 
-    ``columns`` names the columns of the result; None means one value per row. The workers receive a copy of the
+    ``columns`` lists the names of the result's columns; None means one value per row. The workers receive a copy of the
     estimator without support vectors and dual variables.
     """
     local = copy.copy(estimator)

@@ -8,9 +8,11 @@ mean, a convex hull or a loss. A row is therefore called *far* if its distance t
 in units of 1/√c, where :math:`Q_1` and :math:`Q_3` are the quartiles of this distance within the class (Tukey's outer
 fence, plus 4). The centre of a class minimises :math:`\sum w \log \cosh \rho`, where ρ is the distance of a row to the
 centre. The weighted mean of the Klein coordinates about this centre is 0, so the influence of a row is bounded by its
-weight. Far rows have at most 2 % of the total weight: if rows with more weight lie beyond these fences, they are
-regarded as part of the data, and all fences are moved outwards. The rule is invariant under isometries, treats weights
-as numbers of copies, and does not depend on the order of rows.
+weight. Far rows have at most 2 % of the total weight: if the rows beyond the fences have more weight, all fences are
+moved outwards by the same distance until this holds.
+
+The rule is invariant under isometries, and treats a row of weight k like k copies of the row. It depends on the order
+of rows only if the data are large, because the fences are then estimated from a subsample.
 """
 
 from collections.abc import Sequence
@@ -32,12 +34,13 @@ MOST = 0.02
 # Size of the subsample from which the fences are estimated: SAMPLE rows, or SAMPLE_PER_CLASS rows per class if
 # that is more.
 SAMPLE, SAMPLE_PER_CLASS = 2**11, 128
-# Newton's method for the centres takes at most STEPS steps, none longer than LONGEST, and stops if a step is shorter
-# than SHORTEST. To estimate fences, it stops at FENCE_STEP: in few dimensions the error is about FENCE_STEP squared.
+# Newton's method for the centres takes at most STEPS steps, none longer than LONGEST, and stops if no step is longer
+# than SHORTEST. For the fences, FENCE_STEP replaces SHORTEST: in few dimensions the error is then about FENCE_STEP
+# squared.
 STEPS, LONGEST, SHORTEST, FENCE_STEP = 50, 2.0, 1e-7, 1e-3
 # Number that is added to the diagonal of the Hessians, so that rounding does not make them singular.
 RIDGE = 1e-9
-# Number of steps after which the proof that no row is far is given up.
+# Maximum number of Newton steps in the attempt to prove that no row is far without estimating the fences.
 PROOF_STEPS = 3
 # Largest dimension in which Newton steps are taken. In higher dimensions the Hessian is replaced with its upper bound,
 # the identity (majorisation), so that no linear system needs to be solved.
@@ -53,9 +56,10 @@ class Fences(NamedTuple):
     radii: Array
 
     def safe_gap(self, c: float) -> float:
-        """Return a gap such that no row with this gap or a larger one is far.
+        """Return a gap such that no row with this gap or a larger gap is far.
 
-        By the triangle inequality, no row within a certain distance of the origin is far.
+        By the triangle inequality, no row of a class is far if its distance from the origin is at most the radius of
+        the fence minus the distance of the centre from the origin.
         """
         radius = np.min(self.radii - 2 * np.arccosh(row_gaps(self.centres, c) ** -0.5))
         return float(np.cosh(max(radius, 0.0) / 2) ** -2)
@@ -74,7 +78,7 @@ class Fences(NamedTuple):
 class FarRows(NamedTuple):
     """Fences of the classes, and positions, class codes and weights of the far rows of the training data."""
 
-    fences: Fences | None  # None if it was proven without them that no row is far
+    fences: Fences | None  # None if the smallest gap proves that no row is far
     rows: Array
     codes: Array
     weights: Array
@@ -87,22 +91,23 @@ class FarRows(NamedTuple):
 
 
 class Grouped(NamedTuple):
-    """Rows in the order of their classes."""
+    """Rows grouped by class."""
 
     columns: Array  # one column per row
     gaps: Array
     shares: Array  # weights of the rows, which sum to 1 within each class
     counts: Array  # number of rows in each class
-    parts: list[slice]  # rows of each class
+    parts: list[slice]  # slice of ``columns`` that contains the rows of each class
 
 
 NO_FAR_ROWS = FarRows(None, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
 
 
 def find_far_rows(data: TrainingData) -> FarRows:
-    """Find the far rows of the training data, in one pass after the pass that draws a subsample for the fences.
+    """Find the far rows of the training data.
 
-    If the smallest gap of all rows proves that no row is far, the second pass is not needed.
+    A first pass draws a subsample, from which the fences are estimated. A second pass finds the rows beyond the fences;
+    it is skipped if the smallest gap of all rows proves that no row is far.
     """
     block, _ = data.subsampled(max(SAMPLE, SAMPLE_PER_CLASS * data.n_classes))
     present = block.present
@@ -117,11 +122,12 @@ def find_far_rows(data: TrainingData) -> FarRows:
 
 
 def _near_centres(sample: LabelledBlock, data: TrainingData) -> Array | None:
-    r"""Return points near the robust centres, or None if they prove that no row is far.
+    r"""Return points near the robust centres, or None if these points prove that no row is far.
 
-    Let R be the largest distance of a row from the origin, q the smallest third quartile of these distances in a class,
-    and D the distance of a centre from the origin. Then a row is at most at the distance R + D from the centre, and the
-    fence is at least at the distance q - D + B, so that no row is far if :math:`2 D \le q + B - R`, with B = BEYOND.
+    Let R be the largest distance of a row from the origin, and D the largest distance of a centre from the origin. For
+    each class, compute the third quartile of the distances of its rows from the origin, and let q be the smallest of
+    these quartiles. Then the distance of a row from the centre of its class is at most R + D, and the fence is at a
+    distance of at least q - D + B, where B = BEYOND. Hence no row is far if :math:`2 D \le q + B - R`.
     """
     n_classes, c = data.n_classes, data.c
     M = np.zeros((n_classes, data.n_features))
@@ -141,10 +147,12 @@ def _near_centres(sample: LabelledBlock, data: TrainingData) -> Array | None:
 
 
 def _errors(pulls: Array, hessians: Array) -> Array:
-    r"""Return upper bounds on the distances to the robust centres, given gradients g and Hessians.
+    r"""Return, for each class, an upper bound on the distance from a given point to the robust centre.
 
-    Along a geodesic, the third derivative of log cosh ρ is at most twice the second. So the slope reaches 0 within the
-    distance :math:`-\tfrac12 \log(1 - 2 \|g\| / \lambda)`, where λ is the smallest eigenvalue of the Hessian.
+    ``pulls`` and ``hessians`` are the negative gradients g and the Hessians at these points. Along a geodesic, the
+    third derivative of log cosh ρ is at most twice the second. Hence the slope reaches 0 within the distance
+    :math:`-\tfrac12 \log(1 - 2 \|g\| / \lambda)`, where λ is the smallest eigenvalue of the Hessian. The bound is
+    infinite if :math:`2 \|g\| \ge \lambda`.
     """
     least = np.maximum(np.linalg.eigvalsh(hessians)[:, 0] - 2 * RIDGE, 0.0)
     lengths = 2 * np.linalg.norm(pulls, axis=1)
@@ -159,7 +167,10 @@ def _third_quartile(gaps: Array, shares: Array) -> float:
 
 
 def leave_out_far_rows(data: TrainingData, classes: Array) -> tuple[TrainingData, str]:
-    """Return the training data without far rows, and a message that lists the far rows (empty if there are none)."""
+    """Return training data in which far rows have weight 0, and a message that lists the first far rows.
+
+    The message is empty if there are no far rows.
+    """
     far = find_far_rows(data)
     if far.fences is None or not len(far.rows):
         return data, ""
@@ -207,9 +218,10 @@ def robust_centres(
     start: Array | None = None,
     shortest: float = SHORTEST,
 ) -> Array:
-    r"""Return the robust centre of each class, which minimises :math:`\sum w \log \cosh \rho` over the class.
+    r"""Return the robust centre of each class, which minimises :math:`\sum w \log \cosh \rho`.
 
-    Newton's method starts at ``start``, or at the origin, and stops if no step is longer than ``shortest``.
+    The sum is over the rows of the class, and ρ is the distance of a row to the centre. Newton's method starts at
+    ``start``, by default at the origin, and stops if no step is longer than ``shortest``.
     """
     classes = _by_class(X, codes, gaps, weights, n_classes)
     M = np.zeros((n_classes, X.shape[1])) if start is None else start
@@ -233,8 +245,10 @@ def _by_class(X: Array, codes: Array, gaps: Array, weights: Array, n_classes: in
 def _derivatives(rows: Grouped, M: Array, c: float) -> tuple[Array, Array | None]:
     r"""Return the negative gradients of :math:`\sum w \log \cosh \rho` at the rows of M, and the Hessians.
 
-    The negative gradient of a class is the weighted mean of its Klein coordinates k = √c z / cosh ρ, and the Hessian is
-    the weighted mean of I - k kᵀ. In many dimensions the Hessians are not computed, and None is returned for them.
+    Row i of M is the base point for the rows of class i. The negative gradient is the weighted mean of the Klein
+    coordinates k = √c z / cosh ρ of the rows about this point, where z is the tangent vector of length sinh(ρ) / √c
+    that points to the row. The Hessian is the weighted mean of I - k kᵀ. In more than FEW_DIMENSIONS dimensions the
+    Hessians are not computed, and None is returned instead.
     """
     d, counts = M.shape[1], rows.counts
     m = np.repeat(M.T, counts, axis=1)
@@ -269,9 +283,10 @@ def distances_to_own(X: Array, codes: Array, gaps: Array, centres: Array, c: flo
 
 
 def _moved(M: Array, pulls: Array, hessians: Array | None, c: float) -> tuple[Array, float]:
-    """Move each point of M along a geodesic by a Newton step, in units of 1/√c; return the length of the longest step.
+    """Move each row of M along a geodesic by a Newton step; return the new points and the length of the longest step.
 
-    If the Hessians are not known, their upper bound, the identity, replaces them.
+    Lengths are in units of 1/√c. Steps longer than LONGEST are shortened to it, but the original length is returned. If
+    ``hessians`` is None, they are replaced with their upper bound, the identity.
     """
     step = pulls if hessians is None else np.linalg.solve(hessians, pulls[:, :, None])[:, :, 0]
     lengths = np.linalg.norm(step, axis=1, keepdims=True)

@@ -42,10 +42,11 @@ def needs_order(merge: Merge) -> bool:
 
 
 class Folding:
-    """Accumulator for the parts of a pass, which are merged in groups of ``PENDING`` parts of equal size.
+    """Accumulator that merges the parts of a pass, ``PENDING`` parts at a time.
 
-    Only a few parts are in memory at a time, and each part is copied only O(log(number of blocks)) times. The order of
-    merges depends only on the number of blocks, so that an interrupted pass can be resumed.
+    Until the result is computed, only parts that cover the same number of blocks are merged. Thus only a few parts are
+    in memory at a time, and each part is copied only O(log(number of blocks)) times. The order of merges depends only
+    on the number of blocks, so that an interrupted pass can be resumed.
     """
 
     def __init__(self, merge: Merge, pending: Iterable[Any] = (), n_blocks: int = 0) -> None:
@@ -106,7 +107,7 @@ def columns_summed(parts: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def columns_joined(parts: Sequence[Any]) -> tuple[Array, ...]:
-    """Concatenate tuples of arrays element by element; the arrays of a single tuple are not copied."""
+    """Concatenate tuples of arrays element by element; if there is only one tuple, its arrays are not copied."""
     return tuple(joined(column) for column in zip(*parts, strict=True))
 
 
@@ -135,7 +136,8 @@ def threads_of(n_jobs: int | None) -> int:
         return min(int(joblib.cpu_count()), _openmp_threads())
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
         raise ValueError(
-            f"n_jobs must be None or an integer other than 0; got {n_jobs!r}. Pass None for all cores or 1 for one."
+            f"n_jobs must be None or an integer other than 0; got {n_jobs!r}.\n"
+            "Pass None for all cores, or 1 for one core."
         )
     return int(joblib.effective_n_jobs(n_jobs))
 

@@ -17,7 +17,10 @@ FEW_VALUES = 2**16
 
 
 def as_labels(y: Any) -> Any:
-    """Convert a list that contains strings to an array that preserves every label; return other input unchanged."""
+    """Convert a list that contains strings to an array that preserves every label; return other input unchanged.
+
+    Raise if labels in a one-dimensional object array are missing.
+    """
     if isinstance(y, (list, tuple)) and any(isinstance(label, (str, bytes)) for label in y):
         array = np.asarray(y)
         y = array if array.tolist() == list(y) else as_objects(y)
@@ -27,7 +30,7 @@ def as_labels(y: Any) -> Any:
 
 
 def check_one_label_per_row(X: Any, y: Any) -> None:
-    """Raise if X and y have different lengths; a length that is not known is not checked."""
+    """Raise if X and y have different lengths; if one of the lengths is unknown, nothing is checked."""
     rows, labels = _length(X), _length(y)
     if rows is not None and labels is not None and rows != labels:
         raise ValueError(
@@ -74,8 +77,8 @@ def _is_missing(label: Any) -> bool:
 def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
     """Return the sorted distinct labels and the code of each row; ``start`` is the position of the first row.
 
-    Integers with a small range, and floats with two distinct values, are not sorted. Objects are compared with Python's
-    ``==``, because NumPy ignores trailing NULs when it compares strings.
+    Integers with a small range and floats with two distinct values are encoded without sorting the rows, which is
+    faster. Objects are compared with Python's ``==``, because NumPy ignores trailing NULs when it compares strings.
     """
     if (offsets := _offsets(y)) is not None:
         present = np.bincount(offsets) > 0
@@ -93,7 +96,10 @@ def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
 
 
 def class_sizes(y: Array, start: int = 0) -> tuple[Array, Array]:
-    """Return the sorted distinct labels and the number of rows of each; codes are computed only if they are needed."""
+    """Return the sorted distinct labels and the number of rows with each label.
+
+    Integers with a small range are counted without computing a code for each row, which is faster.
+    """
     if (offsets := _offsets(y)) is not None:
         sizes = np.bincount(offsets)
         present = np.flatnonzero(sizes)
@@ -103,7 +109,7 @@ def class_sizes(y: Array, start: int = 0) -> tuple[Array, Array]:
 
 
 def _offsets(y: Array) -> Array | None:
-    """Return the differences of integer labels from the smallest one; None for a large range or other labels."""
+    """Subtract the smallest label from integer labels; return None if their range is large or they are not integers."""
     if y.dtype.kind not in "iu" or not len(y):
         return None
     low, high = int(y.min()), int(y.max())
@@ -128,7 +134,7 @@ def check_kind(classes: Array) -> None:
     if kinds:
         raise ValueError(
             f"Unknown label type: y holds objects of type {', '.join(kinds)}; expected strings, or an array of numbers."
-            "\nPass y.astype(str), or y.astype(int) if these are integers."
+            "\nPass y.astype(str), or y.astype(int) if the labels are integers."
         )
 
 

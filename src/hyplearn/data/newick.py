@@ -27,7 +27,11 @@ _PLACES = {"start": "at the beginning of a tree", "name": "after a name", "lengt
 
 
 class NewickTree(NamedTuple):
-    """Tree with nodes in preorder: their names ("" if unnamed), the indices of their parents, and branch lengths."""
+    """Tree with its nodes in preorder.
+
+    The fields contain the name of each node ("" if it has no name), the index of its parent (-1 for the root), and the
+    length of the branch to its parent (NaN if it has no length).
+    """
 
     names: list[str]
     parents: list[int]

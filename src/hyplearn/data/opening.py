@@ -44,8 +44,8 @@ def open_points(
             contain them. Requires pyarrow.
         ``.csv``, ``.tsv``
             The columns of a table in UTF-8 text. Without a header line, the columns are called "0", "1", ... Labels are
-            read as integers or floats if all of them are written in this way, and otherwise as strings. The file is
-            parsed again in every pass.
+            integers if all of them are written like 7, floats if all of them are written like 7.0, and strings
+            otherwise. The file is parsed again in every pass.
         ``.npy``
             The points; `label` and `weight` are arrays, or paths of ``.npy`` files.
         ``.npz``
@@ -54,16 +54,18 @@ def open_points(
             Named arrays, or an AnnData object: `basis` is the key of the embedding, and `label` and `weight` are
             columns of the observations (``obs``). Requires h5py or zarr.
         ``numpy.memmap``, ``h5py.Dataset``, ``zarr.Array``
-            The points; `label` and `weight` are arrays of any kind. For a memory map, the file is read instead.
+            The points; `label` and `weight` are arrays of any kind. The file of a memory map is read directly, without
+            using the map.
         Dask array or data frame
             The points, which stay on the workers of the current cluster; `label` and `weight` are Dask collections.
             Requires dask.
         iterable of ``(X, y)`` or ``(X, y, weights)``
             A list, or an object whose ``__iter__`` always starts at the first block. Each block must fit into memory.
     points : str or sequence of str, optional
-        In a table, the names of the coordinate columns; by default all numeric columns except the label. In a file of
-        named arrays, the name of the array of points; by default X, x, points, embedding, embeddings, data, X_train or
-        x_train, or else the only two-dimensional array of floats. For AnnData, the same as `basis`.
+        In a table, the names of the coordinate columns; by default all numeric columns except the label and the
+        weight. In a file of named arrays, the name of the array of points; by default X, x, points, embedding,
+        embeddings, data, X_train or x_train, or else the only two-dimensional array of floats. For AnnData, the same as
+        `basis`.
     label : str or array-like, optional
         In a table, the name of the label column; by default label, labels, target or class, or else (except for
         AnnData) the only non-numeric column that is not called name. In a file of named arrays, the name of the array
@@ -109,7 +111,8 @@ def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
     if isinstance(X, PointSource):
         if y is not None or sample_weight is not None:
             raise ValueError(
-                f"{X.name} already has labels and weights; got y or sample_weight in addition.\nLeave them out."
+                f"{X.name} already has labels and weights; got y or sample_weight in addition.\n"
+                "Leave out y and sample_weight."
             )
         return X
     if isinstance(X, (str, os.PathLike)) or (y is not None and _is_on_disk(X)):
@@ -266,7 +269,7 @@ def _refuse(source: Any, **given: Any) -> None:
 
 
 def _check_names(path: Path, wanted: Wanted) -> None:
-    """Raise unless labels and weights are names; if the file is missing, raise an error about that instead."""
+    """Raise unless labels and weights are given by name; if the file is missing, raise FileNotFoundError instead."""
     for name in (wanted.label, wanted.weight):
         if name is not None and not isinstance(name, str):
             if not path.exists() and not glob.has_magic(str(path)):
@@ -279,8 +282,8 @@ def _check_names(path: Path, wanted: Wanted) -> None:
 class BlockPoints(PointSource):
     """Source of points in an iterable of blocks ``X``, ``(X, y)`` or ``(X, y, weights)`` of any size.
 
-    The iterable must yield the same rows in every pass. Each block is copied, because the iterable may reuse its memory
-    for the next block, which is read while this block is processed.
+    The iterable must yield the same rows in every pass. Each block is copied, because the next block is read while the
+    current block is processed, and the iterable may use the same memory for both.
     """
 
     def __init__(self, source: Any, name: str = "the source of blocks") -> None:
@@ -293,7 +296,7 @@ class BlockPoints(PointSource):
         self.sums: list[int] | None = None
         first = next((block for block in map(self._block, again) if len(block[0])), None)
         if first is None:
-            raise ValueError(f"{name} yielded no rows.\nPass blocks (X, y) of at least one row.")
+            raise ValueError(f"{name} yielded no rows.\nPass blocks (X, y) with at least one row.")
         self.n_features, self.parts, self.kind = first[0].shape[1], len(first), _kind(first)
         self.first_sums = [checksum(part) for part in first]
 
@@ -347,8 +350,9 @@ class BlockPoints(PointSource):
         if len(parts) != self.parts or len(set(lengths)) > 1 or _kind(parts) != self.kind:
             described = ", ".join(f"{part.dtype} of shape {part.shape}" for part in parts)
             raise ValueError(
-                f"{self.name}: the block that starts at row {start} differs from the first block; it has {described}.\n"
-                "All blocks must have the same parts (points, labels, weights) and labels of one type."
+                f"{self.name}: the block that starts at row {start} has parts of unequal length or differs from the "
+                f"first block; it has {described}.\n"
+                "Yield blocks with the same parts (points, labels, weights), of equal length, and labels of one type."
             )
 
 
@@ -358,7 +362,11 @@ def _is_listed(given: Any) -> bool:
 
 
 def _kind(parts: tuple[Any, ...]) -> str:
-    """Return the kind of the labels' dtype, which must not vary: NumPy would silently convert numbers to strings."""
+    """Return the kind of the labels' dtype, or "none" if there are no labels.
+
+    All blocks must have labels of the same kind, because NumPy would silently convert numbers to strings when it joins
+    the labels of several blocks.
+    """
     if len(parts) < 2:
         return "none"
     return {"u": "i", "S": "U"}.get(parts[1].dtype.kind, parts[1].dtype.kind)

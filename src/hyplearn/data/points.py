@@ -81,7 +81,7 @@ class PointSource(ABC):
     memory : int
         Maximum size in bytes of points that are loaded into memory and kept between passes.
     on_block : callable or None
-        Function that is called after each block of a pass, with the number of its rows.
+        Function that is called after each block of a pass, with the number of rows in the block.
     n_passes : int
         Number of passes so far.
     """
@@ -187,7 +187,10 @@ class PointSource(ABC):
 
     def column(self, name: str) -> Array:
         """Read the column with this name; missing values become NaN in a numeric column, and None in other columns."""
-        raise ValueError(f"{self.name} has no named columns; got {name!r}.\nSave the points as a table, .npz or .h5ad.")
+        raise ValueError(
+            f"{self.name} has no named columns; got {name!r}.\n"
+            "Save the points in a table, an .npz file or an .h5ad file."
+        )
 
     def gathered(self, *, labelled: bool = True) -> Block:
         """Load all points into memory; if ``labelled`` is True, raise an error if there are no labels."""
@@ -241,17 +244,20 @@ def point_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def checksum(array: Array, so_far: int = 0) -> int:
-    """Return the CRC-32 of the contents of an array, continued from the checksum of earlier arrays."""
+    """Return the CRC-32 of an array's contents; ``so_far`` is the checksum of the arrays before it."""
     plain = np.ascontiguousarray(array.astype(str) if array.dtype.hasobject else array)
     return zlib.crc32(plain.view(np.uint8).data, so_far)
 
 
 def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) -> None:
-    """Raise unless a block has ``n_features`` columns and one label and one weight per row."""
+    """Raise unless a block has ``n_features`` columns of floats, one label per row, and valid weights.
+
+    Labels may be absent if ``labelled`` is False. Weights may always be absent.
+    """
     X, y, weights = block.X, block.y, block.weights
     if X.ndim != 2 or X.shape[1] != n_features or X.dtype not in (np.float32, np.float64):
         raise ValueError(
-            f"{name}: the block at row {block.start} has shape {X.shape} and dtype {X.dtype}; expected "
+            f"{name}: the block that starts at row {block.start} has shape {X.shape} and dtype {X.dtype}; expected "
             f"{n_features} columns of float32 or float64.\nAll blocks must have the same number of columns."
         )
     if (y is None and labelled) or (y is not None and y.shape != (len(X),)):
@@ -279,7 +285,7 @@ def rows_named(block: Block, name: str) -> Iterator[None]:
         yield
     except ValueError as problem:
         raise ValueError(
-            f"{name}, in the block that starts at row {block.start} (which is row 0 below): {problem}"
+            f"{name}, in the block that starts at row {block.start} (rows below are counted from there): {problem}"
         ) from problem
 
 

@@ -74,9 +74,10 @@ def _check_written(dataset: Any, name: str) -> None:
 class ZarrArray(StoredArray):
     """Array in a zarr store.
 
-    zarr reads a missing chunk as zeros and, by default, does not store a chunk of zeros. These two cases cannot be
-    distinguished, so both raise an error. Chunks within shards cannot be listed. Their rows are therefore read twice in
-    the first pass, with two different fill values for missing chunks.
+    zarr reads a missing chunk as zeros, and by default it does not store a chunk that contains only zeros. Since the
+    two cases cannot be distinguished, every missing chunk raises an error. Chunks within shards cannot be listed. In
+    the first pass, the rows of a sharded array are therefore read twice, with two different fill values: the two
+    results differ in missing chunks.
     """
 
     def __init__(self, array: Any) -> None:
@@ -130,7 +131,10 @@ class ZarrArray(StoredArray):
 
 
 class ZarrMask(ZarrArray):
-    """Mask of missing values in a zarr store; its chunks may be missing, because AnnData stores no chunk of False."""
+    """Mask of missing values in a zarr store.
+
+    Chunks of the mask may be missing, because AnnData does not store chunks in which all values are False.
+    """
 
     def __init__(self, array: Any) -> None:
         super().__init__(array)
@@ -222,7 +226,11 @@ class ObservationColumn(StoredArray):
 
 
 class Store:
-    """Named arrays in an HDF5 file or a zarr store; ``stored`` and ``mask`` convert each to a :class:`StoredArray`."""
+    """Named arrays in an HDF5 file or a zarr store.
+
+    The function ``stored`` converts an h5py dataset or a zarr array to a :class:`StoredArray`; the function ``mask``
+    converts a mask of missing values.
+    """
 
     def __init__(
         self, path: Path, content: Any, stored: Callable[[Any], StoredArray], mask: Callable[[Any], StoredArray]
@@ -283,7 +291,7 @@ class Store:
         return _expression(X, int(found[0]))
 
     def _genes(self) -> Array:
-        """Return the names of the genes, the columns of AnnData's ``X``; the array is empty if there is no X."""
+        """Return the gene names, one per column of AnnData's ``X``; an empty array if ``X`` or ``var`` is missing."""
         if not all(part in self.content for part in ("X", "var")):
             return np.empty(0, dtype=str)
         index = self._array(self.content["var"], str(self.content["var"].attrs.get("_index", "_index")), "var")
@@ -323,7 +331,10 @@ class Store:
         )
 
     def _array(self, group: Any, name: str, part: str = "") -> StoredArray:
-        """Return an array, which may be stored as values with a mask; AnnData stores strings this way with pandas 3."""
+        """Return an array, which may be stored as values with a mask.
+
+        AnnData stores strings in this form if pandas 3 is installed.
+        """
         found = self._found(group, name, part)
         if hasattr(found, "dtype"):
             return self.stored(found)

@@ -77,7 +77,7 @@ class Encoder:
     """Callable that converts a block of a source to a labelled block.
 
     ``classes`` contains the sorted class labels, and ``factors`` the class weights. If ``project`` is True, rows on or
-    outside the boundary of the ball are moved to the largest radius inside it.
+    outside the rim of the ball are moved to the largest radius inside it.
     """
 
     classes: Array
@@ -204,10 +204,11 @@ class TrainingData:
         return LabelledBlock(*self.fold(_columns, columns_joined))
 
     def subsampled(self, most: int, sides: Array | None = None) -> tuple[LabelledBlock, bool]:
-        """Return a reweighted subsample of about ``most`` rows, balanced between sides, and whether rows were left out.
+        """Return a subsample of about ``most`` rows, balanced between sides, and whether rows were left out.
 
-        ``sides`` gives the side of each class in a binary problem; by default each class is a side of its own. Whether
-        a row is kept depends only on its position in the source and its side.
+        ``sides`` gives the side of each class in a binary problem; by default each class is a separate side. Whether a
+        row is kept depends only on its position in the source and its side. The weights of the rows that are kept are
+        increased to represent the rows that were left out.
         """
         sides = np.arange(self.n_classes) if sides is None else sides
         counts = np.bincount(sides, self.counts).astype(np.int64)
@@ -250,11 +251,11 @@ def subsample_strides(counts: Array, most: int) -> Array:
 
 
 def subsample(start: int, codes: Array, strides: Array) -> Array:
-    """Return the indices of the rows of a block to keep: about one in k rows of a class with stride k.
+    """Return the indices of the rows to keep in a block: about one in k rows of a class with stride k.
 
-    The positions in the source are divided into runs of length k. One position of each run is drawn at random, and the
-    row at this position is kept if its class has the stride k. Only these positions are visited, so that a small
-    subsample takes little time.
+    For each stride k, the positions in the source are divided into runs of length k, and one position of each run is
+    drawn at random. The row at this position is kept if its class has the stride k. Other rows are not examined, so
+    that a small subsample takes little time.
     """
     stop, kept = start + len(codes), []
     for stride in np.unique(strides):

@@ -48,7 +48,7 @@ def load_points(
     ----------
     path : path
         A file whose suffix names its format (``.npz``, ``.npy``, ``.csv``, ``.tsv``, ``.parquet``, ``.h5``, ``.hdf5``,
-        ``.h5ad`` or ``.zarr``), a folder of Parquet files, or a pattern of their names.
+        ``.h5ad`` or ``.zarr``), a folder of Parquet files, or a pattern such as ``"cells/*.parquet"``.
     points : str or sequence of str, optional
         Name of the array of points, or names of the columns of coordinates. The default is the same as in
         :func:`hyplearn.open_points`.
@@ -100,9 +100,9 @@ def load_fashion_mnist_images(*, data_home: Location | None = None) -> Bunch:
     Parameters
     ----------
     data_home : path, optional
-        Directory of the files. By default, they are searched in the directory of the environment variable
-        ``HYPLEARN_DATA``, in its subdirectory ``fashion-mnist``, and where Debian's package ``dataset-fashion-mnist``
-        installs them.
+        Directory that contains the files or the folder ``fashion-mnist`` with the files. By default, the directory
+        named by the environment variable ``HYPLEARN_DATA`` is searched first, and then the directory in which Debian's
+        package ``dataset-fashion-mnist`` installs the files.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def load_cifar10_images(*, data_home: Location | None = None) -> Bunch:
     ----------
     data_home : path, optional
         Directory that contains the files or the folder ``cifar-10-batches-bin`` with the files. The default is the
-        directory of the environment variable ``HYPLEARN_DATA``.
+        directory named by the environment variable ``HYPLEARN_DATA``.
 
     Returns
     -------
@@ -148,7 +148,10 @@ def load_cifar10_images(*, data_home: Location | None = None) -> Bunch:
         With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``target_names``.
     """
     folders = search_folders(data_home, "cifar-10-batches-bin")
-    advice = "Download cifar-10-binary.tar.gz from https://www.cs.toronto.edu/~kriz/cifar.html, and unpack it there."
+    advice = (
+        "Download cifar-10-binary.tar.gz from https://www.cs.toronto.edu/~kriz/cifar.html, and unpack it in a "
+        "directory. Pass that directory as HYPLEARN_DATA or data_home."
+    )
     batches = [_read_cifar(_find(f"data_batch_{k}.bin", folders, advice)) for k in range(1, 6)]
     X_test, y_test = _read_cifar(_find("test_batch.bin", folders, advice))
     X_train, y_train = (np.concatenate(parts) for parts in zip(*batches, strict=True))
@@ -156,7 +159,9 @@ def load_cifar10_images(*, data_home: Location | None = None) -> Bunch:
 
 
 def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
-    """Load mini-ImageNet from your own archive of images; the paper uses 5,600 + 2,400 images of 20 classes.
+    """Load images of mini-ImageNet from an archive that you have saved.
+
+    The paper uses 5,600 training and 2,400 test images in 20 classes.
 
     Save the images as::
 
@@ -165,14 +170,18 @@ def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
     Parameters
     ----------
     data_home : path, optional
-        Directory of this file. The default is the directory of the environment variable ``HYPLEARN_DATA``.
+        Directory of this file. The default is the directory named by the environment variable ``HYPLEARN_DATA``.
 
     Returns
     -------
     Bunch
         With ``X_train``, ``y_train``, ``X_test`` and ``y_test``.
     """
-    path = _find(IMAGENET, search_folders(data_home, ""), f"Save such a file there, with {_IMAGENET_LAYOUT}.")
+    path = _find(
+        IMAGENET,
+        search_folders(data_home, ""),
+        f"Save your images in this file, with {_IMAGENET_LAYOUT}. Pass its directory as HYPLEARN_DATA or data_home.",
+    )
     images = _read_split(path, _IMAGENET_LAYOUT)
     for part in ("train", "test"):
         X, y = images[f"X_{part}"], images[f"y_{part}"]
@@ -187,18 +196,18 @@ def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
 
 
 def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
-    """Load your own embedding of mini-ImageNet; in the paper, it has 512 dimensions and 5,600 + 2,400 images.
+    """Load an embedding of mini-ImageNet that you have computed and saved.
 
-    The authors of the paper did not publish this embedding, which they computed as in Khrulkov et al. (2020). Save your
-    own embedding with the array names of the published files::
+    The paper uses an embedding of 5,600 training and 2,400 test images in 512 dimensions, computed as in Khrulkov et
+    al. (2020). The authors did not publish it. Save your own embedding with the array names of the published files::
 
         np.savez("mini-imagenet_poincare_embedding.npz", x_train=..., y_train=..., x_test=..., y_test=...)
-        np.save("mini-imagenet_reference_points_gt.npy", points)  # if there are any, one row for each class
+        np.save("mini-imagenet_reference_points_gt.npy", points)  # optional, one row for each class
 
     Parameters
     ----------
     data_home : path, optional
-        Directory of these files. The default is the directory of the environment variable ``HYPLEARN_DATA``.
+        Directory of these files. The default is the directory named by the environment variable ``HYPLEARN_DATA``.
 
     Returns
     -------
@@ -219,8 +228,8 @@ def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
     ((2, 2), None)
     """
     advice = (
-        "The authors did not publish it. Set HYPLEARN_DATA or pass data_home, a folder with such a file, which "
-        f"contains {_BALL_LAYOUT}."
+        f"The authors did not publish this file. Save your own embedding in it, with {_BALL_LAYOUT}. Pass its "
+        "directory as HYPLEARN_DATA or data_home."
     )
     path = _find(EMBEDDING, search_folders(data_home, ""), advice)
     images = _read_split(path, _BALL_LAYOUT)
@@ -249,7 +258,10 @@ def _read_split(path: Path, layout: str) -> Bunch:
 
 
 def search_folders(data_home: Any, inside: str, *others: Path) -> list[Path]:
-    """List the folders to search: data_home (by default HYPLEARN_DATA and ``others``), and its subfolder ``inside``."""
+    """Return the folders to search: ``data_home``, and its subfolder ``inside`` unless ``inside`` is empty.
+
+    If ``data_home`` is None, the folder named by HYPLEARN_DATA is used instead, if it is set, and ``others`` are added.
+    """
     named = os.environ.get("HYPLEARN_DATA") if data_home is None else data_home
     first = [Path(named).expanduser()] if named else []
     return [*first, *(folder / inside for folder in first if inside), *(others if data_home is None else ())]
@@ -266,7 +278,7 @@ def _find(name: str, folders: Sequence[Path], advice: str) -> Path:
 
 
 def read_idx(path: Path, n_axes: int) -> Array:
-    """Read an idx file of bytes, which has two zeros, the type code 8, the number of axes, their sizes and the data."""
+    """Read an idx file of bytes: two zero bytes, the type code 8, the number of axes, their sizes, and the data."""
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -275,7 +287,7 @@ def read_idx(path: Path, n_axes: int) -> Array:
     if len(content) < head or content[:4] != bytes([0, 0, 8, n_axes]):
         raise ValueError(
             f"{path} is not an idx file of bytes with {n_axes} axes: it starts with {content[:4]!r} instead of "
-            f"{bytes([0, 0, 8, n_axes])!r} and the sizes.\nDownload the file again."
+            f"{bytes([0, 0, 8, n_axes])!r} and the sizes of the axes.\nDownload the file again."
         )
     shape = struct.unpack(f">{n_axes}I", content[4:head])
     if len(content) - head != math.prod(shape):

@@ -58,7 +58,7 @@ def load_mammals(*, return_X_y: Literal[True]) -> tuple[NDArray[np.float64], NDA
 
 
 def load_mammals(*, return_X_y: bool = False) -> Bunch | tuple[NDArray[np.float64], NDArray[np.str_]]:
-    """Load the mammals of WordNet 3.0, a tree of 1170 nodes in the Poincaré disk, labelled by order.
+    """Load the mammals of WordNet 3.0, a tree of 1170 nodes in the Poincaré disk, labelled with their taxonomic orders.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def load_mammals(*, return_X_y: bool = False) -> Bunch | tuple[NDArray[np.float6
         data : ndarray of shape (1170, 2)
             Points of the open unit disk (curvature -1); the root is the origin.
         target : ndarray of shape (1170,)
-            The order of each node, as a string.
+            The taxonomic order of each node, as a string.
         target_names, feature_names : list of str
             The 13 orders, sorted, and ``["x0", "x1"]``.
         names : ndarray of shape (1170,)
@@ -81,7 +81,7 @@ def load_mammals(*, return_X_y: bool = False) -> Bunch | tuple[NDArray[np.float6
         parents : ndarray of shape (1170,)
             The row of each node's parent, always an earlier row; -1 for the root.
         DESCR : str
-            How the data were made.
+            Description of the data and of their origin.
     (data, target) : tuple of ndarray
         If ``return_X_y`` is true.
 
@@ -170,7 +170,7 @@ _DESCR = """\
 {n_train} + {n_test} rows, 2 features, {n_classes} classes.
 
 X_train, X_test   coordinates in the Poincaré disk of curvature -1; the largest norm is {largest_norm:.4f}.
-y_train, y_test   class numbers from 0. The split is the authors'.
+y_train, y_test   class numbers from 0. The authors split the data into training and test rows.
 reference_points  row k is the authors' reference point for class k against the rest.
                   {points_note}
 
@@ -205,9 +205,9 @@ def fetch_olsson(*, data_home: str | os.PathLike[str] | None = None, download_if
     Parameters
     ----------
     data_home : path, optional
-        Directory in which downloaded files are stored. The default is the directory of the environment variable
-        ``HYPLEARN_CACHE`` or, if it is not set, ``hyplearn`` in the platform's cache directory. The directory of the
-        environment variable ``HYPLEARN_DATA`` is searched first.
+        Directory in which downloaded files are stored. The default is the directory named by the environment variable
+        ``HYPLEARN_CACHE`` or, if it is not set, ``hyplearn`` in the platform's cache directory. The directory named by
+        the environment variable ``HYPLEARN_DATA`` is searched first.
     download_if_missing : bool
         Whether to download files that are in neither directory (7 kB). If False, an error is raised instead.
 

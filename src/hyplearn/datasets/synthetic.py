@@ -51,7 +51,8 @@ def make_ball_classification(
     radius : float
         Euclidean radius R of the ball from which points are drawn; below 1.
     random_state : None, int, numpy.random.RandomState or numpy.random.Generator
-        Seed or random generator. The same seed gives exactly the same points; a generator is advanced.
+        Seed or random generator. The same seed always gives exactly the same points; a generator gives new points in
+        each call.
 
     Returns
     -------
@@ -65,8 +66,8 @@ def make_ball_classification(
     Raises
     ------
     ValueError
-        If the parameters allow a hyperplane that leaves one class empty, or if points outside the margin, or points of
-        one class, are too rare to be drawn.
+        If the parameters allow a hyperplane that leaves one class empty, or if too few random points lie outside the
+        margin or in one of the classes.
 
     Notes
     -----

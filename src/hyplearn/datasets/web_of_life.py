@@ -38,7 +38,7 @@ newick   the tree as a Newick string, for hyplearn.embedding.TreeEmbedding.
 
 Source: Q. Zhu et al., "Phylogenomics of 10,575 genomes reveals evolutionary proximity between domains Bacteria and
 Archaea", Nature Communications 10, 2019; https://github.com/biocore/wol, BSD 3-Clause licence, © 2017 WoL development
-team. The ranks are those of GTDB, curated with the tree.
+team. The ranks follow GTDB and were curated together with the tree.
 """
 
 

@@ -16,9 +16,11 @@ from hyplearn.types import Array
 class ForeignDecision:
     """Decision of any classifier with scikit-learn's methods, such as a pipeline or a nearest-neighbour classifier.
 
-    Its boundaries are known in two cases: if the classifier has a method ``hyperplane_between(a, b)``, which returns
-    (w, p) for two labels, where w points to the side of a; or if it has ``coef_`` and ``reference_`` of equal shape,
-    which contain one normal and one point per problem.
+    Its boundaries are known in two cases:
+
+    - The classifier has a method ``hyperplane_between(a, b)``, which takes two labels and returns the normal w and a
+      point p of the hyperplane between these classes. The normal points to the side of a.
+    - The classifier has ``coef_`` and ``reference_`` of equal shape, with one normal and one point per binary problem.
     """
 
     # Fitted classifier.
@@ -40,7 +42,7 @@ class ForeignDecision:
 
     @property
     def has_hyperplanes(self) -> bool:
-        """Whether the zero set of each problem is a geodesic hyperplane through the problem's point."""
+        """Whether ``weights`` and ``points`` define a geodesic hyperplane for each binary problem."""
         shapes = [np.shape(part) for part in (self.weights, self.points)]
         return len(shapes[0]) == 2 and shapes[0] == shapes[1] and not self._has("hyperplane_between")
 
@@ -48,7 +50,7 @@ class ForeignDecision:
 
     @property
     def is_pairwise(self) -> bool:
-        """Whether the boundary between any two classes is the geodesic hyperplane from :meth:`hyperplane_between`."""
+        """Whether :meth:`hyperplane_between` returns the exact boundary for every pair of classes."""
         return self._has("hyperplane_between") and not getattr(self.estimator, "fit_intercept", False)
 
     @property
@@ -62,12 +64,12 @@ class ForeignDecision:
         return np.asarray(self.estimator.reference_ if self._has("reference_") else ())
 
     def _has(self, name: str) -> bool:
-        # An estimator with decision_ is wrapped only if its class overrides a prediction method. In this case its
-        # attributes do not describe its boundaries.
+        # If the estimator has decision_, a subclass overrides one of its prediction methods (see decision_of). Its
+        # other attributes then do not describe the boundaries of these predictions.
         return hasattr(self.estimator, name) and not hasattr(self.estimator, "decision_")
 
     def boundary(self) -> Equidistant | None:
-        """Return the hyperplane that separates two classes; None if it is unknown or there are more classes."""
+        """Return the hyperplane between the two classes; None if it is unknown or there are more than two classes."""
         if not self.is_binary:
             return None
         if self.is_pairwise:
@@ -86,9 +88,9 @@ class ForeignDecision:
         return None if found is None else (np.asarray(found[0]), np.asarray(found[1]))
 
     def steepness(self) -> Array | None:
-        """Return the factors of ``Decision.steepness``; None for two classes or without hyperplanes.
+        """Return one factor per class, as in ``Decision.steepness``; None for two classes or without hyperplanes.
 
-        All factors are 1, because the class with the largest signed distance is predicted.
+        All factors are 1: the classifier is assumed to predict the class with the largest signed distance.
         """
         if self.is_binary or not self.has_hyperplanes or not np.all(np.any(self.weights, axis=1)):
             return None
@@ -96,7 +98,7 @@ class ForeignDecision:
 
 
 def fitted_classifier(estimator: Any) -> Any:
-    """Return the classifier, or the best estimator of a search; raise if it is not a fitted classifier."""
+    """Return a fitted classifier, or the best estimator of a fitted search; raise an error for other objects."""
     if hasattr(estimator, "fit"):
         check_is_fitted(estimator)
     estimator = getattr(estimator, "best_estimator_", estimator)
@@ -119,13 +121,16 @@ def decision_of(estimator: Any, curvature: float | None = None) -> Decision | Fo
 
 
 def _evaluates_it(estimator: Any) -> bool:
-    """Return whether the classifier predicts with its ``decision_``, and no subclass overrides a prediction method."""
+    """Return whether ``decision_`` describes the predictions: all prediction methods must be defined in hyplearn."""
     methods = (getattr(estimator, name, None) for name in ("predict", "predict_proba", "decision_function"))
     return all(method.__module__.startswith("hyplearn.") for method in methods if method is not None)
 
 
 def curvature_of(estimator: Any, given: float | None) -> float:
-    """Return the curvature of the estimator or of a nested one; if they have none, the given value or else -1."""
+    """Return the curvature of the estimator or of a nested estimator; otherwise ``given``, or -1 if it is None.
+
+    Raise ValueError if ``given`` differs from the curvature of the estimator.
+    """
     within = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
     own = next((one.curvature for one in [estimator, *within] if hasattr(one, "curvature")), None)
     if own is not None and given is not None and own != given:

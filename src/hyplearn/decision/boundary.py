@@ -1,6 +1,7 @@
 r"""Decision boundaries: generalised spheres in hyperbolic space, and signed distances to them.
 
-Let ρ be the distance of a point to a centre, and e the unit vector from the centre towards the point. The zero set of
+Distances are in units of 1/√c. Let ρ be the distance of a point to a centre, and e the unit vector from the centre
+towards the point. The zero set of
 
 .. math:: f = u_0 \cosh \rho + \langle u, e \rangle \sinh \rho + b
 
@@ -25,10 +26,11 @@ from hyplearn.types import Array
 
 Hyperplane: TypeAlias = tuple[Array, Array]
 # Largest value of N / ‖u‖ that is treated as 0, so that the zero set is a horosphere. A horosphere is represented as an
-# equidistant of a hyperplane at distance 18 from the centre; in float64 the two cannot be distinguished.
+# equidistant of a hyperplane at distance 19 / √c from the centre; in float64 the two cannot be distinguished.
 LIGHT_LIKE = 1e-8
 EPSILON = float(np.finfo(np.float64).eps)
-# Maximum number of coordinates for which products with many points are summed column by column.
+# Maximum number of coordinates for which matrix-vector products are summed column by column, which is then twice as
+# fast as BLAS.
 FEW_COORDINATES = 3
 
 
@@ -45,11 +47,11 @@ class Equidistant(NamedTuple):
     kind: str = "equidistant"
 
     def distances(self, X: Array, gaps: Array, c: float) -> Array:
-        """Return the signed distances of points with the given gaps to the boundary; positive on the positive side."""
+        """Return the signed distance from each point to the boundary, given the gaps of the points."""
         return self.distance_at(self.levels(X, gaps, c), c)
 
     def levels(self, X: Array, gaps: Array, c: float) -> Array:
-        """Return a number per point that increases with the signed distance, and is faster to compute."""
+        """Return the level of each point, which increases with its signed distance but is faster to compute."""
         length = np.linalg.norm(self.w)
         # A unit vector is not normalised again, because that would change its last bits.
         w = np.sqrt(c) * (self.w if abs(length - 1) <= 1e-15 else self.w / length)
@@ -81,16 +83,16 @@ class Sphere(NamedTuple):
     kind: str = "sphere"
 
     def distances(self, X: Array, gaps: Array, c: float) -> Array:
-        """Return the signed distances of points with the given gaps to the boundary; positive on the positive side."""
+        """Return the signed distance from each point to the boundary, given the gaps of the points."""
         return self.distance_at(self.levels(X, gaps, c), c)
 
     def levels(self, X: Array, gaps: Array, c: float) -> Array:
-        """Return a number per point that increases with the signed distance, and is faster to compute."""
+        """Return the level of each point, which increases with its signed distance but is faster to compute."""
         gap_p = row_gaps(self.p[None], c)[0]
         return self.side * (np.sqrt(squared_distances(X, self.p)) / np.sqrt(gaps) / np.sqrt(gap_p))
 
     def linear_form(self, c: float) -> tuple[Array, float]:
-        """Return a and k such that ``(⟨x, a⟩ + k) / (1 - c‖x‖²)`` increases with the value of ``levels`` at x."""
+        """Return a and k such that ``(⟨x, a⟩ + k) / gap`` increases with the level of a point x."""
         return -2 * self.side * self.p, self.side * (1 / c + float(self.p @ self.p))
 
     def distance_at(self, levels: Any, c: float) -> Any:
@@ -108,10 +110,11 @@ Boundary: TypeAlias = Equidistant | Sphere
 
 
 def least_distance(boundary: Boundary, X: Array, gaps: Array, sides: Array, c: float) -> float:
-    """Return the smallest distance of a point to the boundary, negative on the wrong side; see ``Decision.margins``.
+    """Return the smallest distance from a point to the boundary, negative if a point is on the wrong side.
 
-    A matrix product finds the few points that may be the nearest within its rounding errors, and levels are computed
-    only for these points.
+    ``sides`` contains the correct side of each point, as in ``Decision.margins``. A matrix product gives approximate
+    values that increase with the levels. Exact levels are computed only for the few points that may be the nearest,
+    given the rounding errors of the product.
     """
     a, k = boundary.linear_form(c)
     values = _products(X, a)
@@ -119,8 +122,8 @@ def least_distance(boundary: Boundary, X: Array, gaps: Array, sides: Array, c: f
     values /= gaps
     largest = (float(np.linalg.norm(a)) / math.sqrt(c) + abs(k)) / float(gaps.min())
     error, least = 8 * (len(a) + 8) * EPSILON * largest, math.inf
-    # After this shift, the lowest value belongs to the positive side and the highest to the negative side, unless this
-    # side has no points.
+    # Shift the values of the two sides apart, so that the lowest values belong to the positive side, and the highest
+    # values to the negative side. Their points are the nearest to the boundary, or the farthest on the wrong side.
     values -= 3 * largest * sides
     near = np.flatnonzero((values <= values.min() + error) | (values >= values.max() - error))
     for side in (1, -1):
@@ -132,7 +135,7 @@ def least_distance(boundary: Boundary, X: Array, gaps: Array, sides: Array, c: f
 
 
 def _products(X: Array, a: Array) -> Array:
-    """Return ``X @ a``; with few coordinates, sums of columns are twice as fast as BLAS."""
+    """Return ``X @ a``, summed column by column if there are few coordinates."""
     if len(a) > FEW_COORDINATES:
         return X @ a
     products = np.multiply(X[:, 0], a[0], dtype=np.float64)
@@ -147,7 +150,7 @@ def plane_boundary(w: Array, p: Array, height: float = 0.0) -> Equidistant:
 
 
 def boundary_of(u: Array, b: float, centre: Array, *, c: float) -> Boundary | None:
-    """Return the zero set of ``u[0] cosh ρ + ⟨u[1:], e⟩ sinh ρ + b``; None if it is empty in float64."""
+    """Return the zero set of ``u[0] cosh ρ + ⟨u[1:], e⟩ sinh ρ + b``; None if it has no points in float64."""
     return boundaries_of(u[None], np.array([b]), centre[None], c=c)[0]
 
 
@@ -157,7 +160,7 @@ def boundaries_of(U: Array, intercepts: Array, centres: Array, *, c: float) -> l
     axes = np.stack([form.axis for form in forms])
     far = np.array([form.far for form in forms])
     points = from_frame(far[:, None] * axes, centres, c=c)
-    # Floats are sparse close to the rim, so a computed point may lie on or outside the rim.
+    # Floats are sparse close to the rim, so a computed point may be at a wrong distance from the centre.
     reached = np.abs(distance(points, centres, c=c) - np.abs(far)) * math.sqrt(c) <= 0.1
     normals = transport(axes, centres, points, c=c)
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
@@ -205,13 +208,14 @@ def _form(u: Array, b: float, root: float) -> _Form:
 def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyperplane | None:
     r"""Return the geodesic hyperplane (w, p) tangent to the zero set of f at the zero nearest to the centre.
 
-    On any sphere around the centre, f has its maximum and minimum on the axis along u. The nearest zero therefore lies
-    on this axis. If f is positive at the centre, :math:`E = e^\rho` is a root of
+    The function f is defined in the module docstring. On any sphere around the centre, it has its maximum and minimum
+    on the axis along u. The nearest zero therefore lies on this axis. If f is positive at the centre,
+    :math:`E = e^\rho` is a root of
 
     .. math:: (u_0 - \|u\|) E^2 + 2 b E + (u_0 + \|u\|) = 0.
 
-    The whole boundary lies on one side of the hyperplane; if b = 0, it is the hyperplane. The normal w points to the
-    positive side of f, and its length is the slope of f at p. The result is None if f has no zeros in float64.
+    The zero set lies entirely on one side of the hyperplane; if b = 0, it is the hyperplane. The normal w points to the
+    side where f is positive, and its length is the slope of f at p. The result is None if f has no zeros in float64.
     """
     length = float(np.linalg.norm(u[1:]))
     axis = u[1:] / length if length > 0 else np.eye(len(centre))[0]
@@ -233,7 +237,7 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
 def _moved(centre: Array, axis: Array, far: float, c: float) -> Array | None:
     """Return the point at the signed distance ``far`` along the axis; None if it is not representable in float64."""
     p = from_frame(far * axis, centre, c=c)
-    # Floats are sparse close to the rim, so a computed point may lie on or outside the rim.
+    # Floats are sparse close to the rim, so a computed point may be at a wrong distance from the centre.
     return p if abs(distance(p, centre, c=c) - abs(far)) * math.sqrt(c) <= 0.1 else None
 
 

@@ -8,15 +8,15 @@ to scores s, and scores to probabilities:
   hyperplane, and all distances, plots and files use this boundary. If the boundary separates the training rows, or if
   the model has an intercept, the boundary is not moved: the sigmoid is *pinned*, which means that b = 0.
 - **More classes**: :math:`s = A v + b` and :math:`P(k) = \operatorname{softmax}(s)_k`, a softmax regression of the
-  class on all values. The values of different problems are not comparable, because each boundary has its own scale; the
-  scores are comparable. They also use the information that the value of one class contains about the others. The class
-  with the largest score is predicted.
+  class on all values. The values of different problems are not comparable, because each boundary has its own scale. The
+  scores are comparable, and the score of a class also depends on the values of the other classes. The class with the
+  largest score is predicted.
 
 A and b minimise the log-loss on held-out rows (:func:`deal_folds`), because a model is overconfident on its training
-rows. With at least 1,000 rows per coordinate the model is not overconfident, and training rows are used. For two
-classes, the sigmoid is fitted to Platt's targets, which are slightly less than 1 and more than 0. For more classes, A
-has a normal prior. Its variance is chosen like the C of a softmax regression, together with the share ε of misplaced
-rows, which keeps probabilities away from 0 (``hyplearn.solvers.choice``).
+rows. With at least 1,000 rows per coordinate the model is not overconfident, and training rows are used instead. For
+two classes, the sigmoid is fitted to Platt's targets, which are slightly below 1 and slightly above 0. For more
+classes, A has a normal prior. The variance of the prior is chosen like the C of a softmax regression, together with the
+share ε of misplaced rows, which keeps probabilities away from 0 (``hyplearn.solvers.choice``).
 
 ``sharpness`` is the exponent β in the calibration of version 0.1 and of the paper, in which each score has a separate
 sigmoid and :math:`P(k) \propto \sigma(s_k)^\beta`.
@@ -36,9 +36,10 @@ from hyplearn.solvers.platt import fit_sigmoids as fit_each
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# Limits on the rows that are used for calibration. All rows together have at most CALIBRATED_NUMBERS coordinates. There
-# are at most ROWS_PER_CLASS rows per class and CALIBRATED_ROWS rows in total, or ROWS_PER_ENTRY rows per element of A
-# if that is more. Each parameter that is fitted to n rows increases the log-loss by about 1 / 2n.
+# Limits on the number of rows that are used for calibration, for K classes. There are at most ROWS_PER_CLASS · K and at
+# most CALIBRATED_ROWS rows, or ROWS_PER_ENTRY · K² rows (for the K² elements of A) if this is more. All rows together
+# have at most CALIBRATED_NUMBERS coordinates. More rows would hardly improve the probabilities: each parameter that is
+# fitted to n rows increases the log-loss by only about 1 / 2n.
 CALIBRATED_NUMBERS, CALIBRATED_ROWS, ROWS_PER_CLASS, ROWS_PER_ENTRY = 2**21, 2**16, 2**13, 64
 # Number of digits to which values are rounded before they are compared, because identical rows may have values that
 # differ in their last bits.
@@ -47,8 +48,8 @@ SAME_VALUE = 9
 # gap for the fits that choose the prior variance. LARGEST is log10 of the largest variance, for values divided by their
 # root mean square.
 TOL, CHOICE_TOL, LARGEST = 1e-6, 3e-3, 3
-# Tolerance of the fits in :func:`sigmoid_loss`: a fit stops if the predicted decrease of the mean loss is smaller. It
-# is well below the differences in the loss between two values of C.
+# Tolerance of the fits in :func:`sigmoid_loss`: a fit stops if the predicted decrease of the mean loss is smaller than
+# this value. The mean losses for two values of C differ much more.
 SIGMOID_TOL = 1e-6
 # Maximum rank of the matrix A, which maps the values of all problems to scores of the classes. With many classes, a
 # higher rank would take more time and hardly change the probabilities.
@@ -75,8 +76,8 @@ class Calibration:
     mixing : ndarray of shape (P, P) or None
         Matrix A if scores are ``A values + offsets``; ``slopes`` is its diagonal in this case.
     sharpness : float or None
-        If None, probabilities are the softmax of the scores, or the sigmoid of the only score. Otherwise, the exponent
-        of the sigmoids of the scores.
+        Exponent β of the sigmoids of the scores, as in the paper. If None, probabilities are the softmax of the scores
+        or, for two classes, the sigmoid of the score.
     floor : float
         Share ε of the uniform distribution in the probabilities ``(1 - ε) softmax(s) + ε / K``
         (``hyplearn.solvers.choice``). It does not change which class is the most likely.
@@ -130,7 +131,7 @@ def fit_calibration(values: Array, codes: Array, weights: Array, *, pinned: bool
 def sigmoid_loss(
     values: Array, codes: Array, weights: Array, *, pinned: bool = False, start: Sigmoids | None = None
 ) -> tuple[float, Sigmoids]:
-    """Fit Platt's sigmoid to each problem; return the log-loss, summed over the problems, and the sigmoids.
+    """Fit Platt's sigmoid to each problem; return the mean log-loss, summed over the problems, and the sigmoids.
 
     The loss is a fast criterion for choosing C. The fits start from the sigmoids ``start``, if given.
     """
@@ -171,7 +172,7 @@ def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
 
 
 def own_values(values: Array, codes: Array) -> Array:
-    """Return the value of each row in the problem of its class, or in the only problem if there are two classes."""
+    """Return each row's value in the problem of its own class, or in the single problem if there are two classes."""
     return values[np.arange(len(values)), codes] if values.shape[1] > 1 else values[:, 0]
 
 

@@ -41,8 +41,8 @@ from hyplearn.types import Array
 # Number of digits to which alpha = 1 - coverage is rounded. In floating point, 1 - 0.9 is slightly less than 0.1, so
 # without rounding p = 1/10 would be larger than alpha.
 DIGITS = 12
-# Number of nearest rows of a class whose distances are averaged. Any number from 1 to 10 detects unknown classes
-# equally often (experiments/conformal.py). The number is small, because small classes have fewer than 20 rows.
+# Number of nearest rows of a class whose distances are averaged. All numbers from 1 to 10 detect unknown classes
+# equally often (experiments/conformal.py). A small number is used, because some classes have fewer than 20 rows.
 NEAREST = 5
 # Relative difference up to which mean distances are treated as equal. It covers the rounding errors of sums of up to
 # five terms that are added in different orders.
@@ -50,7 +50,7 @@ SAME = 1e-14
 
 
 class HeldOut(NamedTuple):
-    """Held-out scores of the training rows for their classes, and the class codes, folds and weights of the rows."""
+    """Held-out score of each training row for its own class, and the class code, fold and weight of the row."""
 
     scores: Array
     codes: Array
@@ -132,11 +132,12 @@ def least_rows(coverage: float) -> int:
 
 
 def proved_coverage(coverage: float, n: int, folds: int) -> float:
-    r"""Return a proven lower bound on the coverage for n exchangeable rows, or for n rows of a class if ``by_class``.
+    r"""Return a proven lower bound on the true coverage of prediction sets with the requested ``coverage``.
 
     .. math:: 1 - 2 \alpha - \frac{2 (1 - 1/K)}{n/K + 1}, \quad \alpha = 1 - \text{coverage}, K \text{ folds}
 
-    The coverage is close to the requested one if the model does not depend much on single rows.
+    The bound holds for n exchangeable rows; if classes are calibrated separately, n is the number of rows of the class.
+    The true coverage is close to the requested coverage if the model does not depend much on single rows.
 
     Examples
     --------
@@ -150,9 +151,9 @@ def proved_coverage(coverage: float, n: int, folds: int) -> float:
 class Neighbours(NamedTuple):
     """Labelled rows, with the sum and mean of each row's distances to the nearest other rows of its class.
 
-    For m nearest rows, ``sums`` contains the sums of the m - 1 smallest distances, and ``last`` the m-th smallest
-    distance, which is infinite if the class has no more than m rows. ``means`` contains the mean distances to the
-    nearest rows, of which there may be fewer than m.
+    Let m be ``NEAREST``, or the number of rows of the class if it is smaller. For each row, ``sums`` contains the sum
+    of the m - 1 smallest distances, and ``last`` the m-th smallest distance, which is infinite if there are only m - 1
+    other rows. ``means`` contains the mean of the m smallest distances, or of all distances if there are only m - 1.
     """
 
     rows: Array
@@ -182,8 +183,9 @@ def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | Non
     r"""Compute the p-values of all classes for points, from mean distances to the nearest rows of each class.
 
     This is full conformal prediction: the point is added to the class, and the score of the point and of each row of
-    the class is the mean distance to its five nearest neighbours in the class. The coverage is therefore at least the
-    requested one and, if all distances differ, exceeds it by at most 1 / (n + 1).
+    the class is the mean distance to its five nearest neighbours in the class. The true coverage is therefore at least
+    the requested coverage. If all distances differ, it exceeds the requested coverage by at most 1 / (n + 1), where n
+    is the number of rows with which the point is compared.
 
     Parameters
     ----------
@@ -258,8 +260,8 @@ class _Rows(NamedTuple):
         """Return, for each point, the weight of rows whose total distance drops below ``least`` if the point is added.
 
         The total distance of a row is ``sums + last``, where ``last`` is the distance to its m-th nearest row. The
-        added point takes the place of that row if it is nearer. Few rows are near enough to the point; they are found
-        with the smallest sum and the largest total distance in each box of the tree.
+        added point replaces the m-th nearest row if the point is nearer. Only few rows are near enough to the point.
+        Boxes of the tree without such rows are skipped, based on their smallest sums and largest total distances.
         """
         totals, c, out = _Totals.of(self.tree, sums, last, weights), 0.0 if self.c is None else self.c, np.zeros(len(X))
         _add_drawn_below(X, _gaps(X, self.c), least, self.tree, totals, c, out)

@@ -1,20 +1,20 @@
 r"""Decisions: immutable objects that compute the scores, probabilities and boundaries of fitted models.
 
-The value of problem k at a point x depends on the link of the model. In this table, z is the scaled tangent vector of x
-at the point p of the problem, f are the frame coordinates of x at p, and ρ is the distance between x and p in units of
-1/√c:
+A model consists of one or more binary problems. The value of problem k at a point x depends on the link of the model.
+In this table, p is the reference point of the problem, z is the scaled tangent vector of x at p, f are the frame
+coordinates of x at p, and ρ is the distance between x and p in units of 1/√c:
 
 ========  ===============================================  =================================================
 link      value of problem k                               zero set
 ========  ===============================================  =================================================
 arsinh    g arsinh(√c ⟨z, w⟩); the distance for unit w     the geodesic hyperplane through p with normal w
           and gain g = 1/√c
-frame     ⟨f, w⟩                                           the same
-z         ⟨z, w⟩ (files of version 0.1)                    the same
+frame     ⟨f, w⟩                                           the same as for arsinh
+z         ⟨z, w⟩ (files of version 0.1)                    the same as for arsinh
 sphere    φ (w₀ cosh ρ + √c ⟨z, w⟩ + b), the linear        a generalised sphere; a geodesic hyperplane if
           function of ``cone_coordinates``;                b = 0
           φ = ρ / sinh ρ
-sphere-   arsinh of the same                               the same
+sphere-   arsinh of the value for sphere                   the same as for sphere
 arsinh
 cone      φ (w₀ cosh ρ + √c ⟨z, w⟩) + b with φ = 1 up to   a geodesic hyperplane if b = 0
           the distance 4 (files of version 0.1)
@@ -51,12 +51,12 @@ from hyplearn.tangent import implicit_rows, z_dot
 from hyplearn.types import Array
 
 Link = Literal["arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball", "kernel"]
-# Number of rows whose cone coordinates are multiplied by the weights at a time, which limits the memory.
+# Number of rows whose cone coordinates are multiplied by the weights at a time, which limits the memory use.
 SCORED_ROWS = 10_000
-# Two classes are predicted from levels, the sinh of distances, without computing scores. Rows whose level differs from
-# that of the boundary by less than the fraction LEVEL_ERROR are predicted from their scores, because rounding may
-# change the sign of these. Boundaries are at most FARTHEST from their hyperplane, in units of 1/√c; beyond this
-# distance there are no points in float64.
+# For two classes, predictions are computed from levels, the sinh of distances, which are faster to compute than scores.
+# Rows whose level differs from the level of the boundary by less than the fraction LEVEL_ERROR are predicted from their
+# scores, because rounding may have moved their level across the boundary. Levels are not used for a boundary that is
+# farther than FARTHEST from its hyperplane, in units of 1/√c: beyond this distance there are no points in float64.
 LEVEL_ERROR, FARTHEST = 1e-9, 40.0
 
 
@@ -127,7 +127,7 @@ class Decision:
 
     @property
     def has_hyperplanes(self) -> bool:
-        """Whether the zero set of each problem's values is a geodesic hyperplane through the problem's point."""
+        """Whether the zero set of each problem is a geodesic hyperplane through the reference point of the problem."""
         return self.link in ("arsinh", "frame", "z")
 
     def values(self, X: Array, gaps: Array) -> Array:
@@ -153,7 +153,7 @@ class Decision:
         return X @ w + self.intercepts[k]
 
     def _levels_at(self, X: Array, gaps: Array, k: int) -> Array:
-        """Return the hyperbolic sines of the distances to the hyperplane of problem k, in units of 1/√c."""
+        """Return the levels ``‖w‖ sinh(√c d)`` for the signed distances d to the hyperplane of problem k."""
         return z_dot(X, np.sqrt(self.c) * self.weights[k], self.points[k], c=self.c, gaps=gaps)
 
     def _sphere_values(self, X: Array, gaps: Array) -> Array:
@@ -205,7 +205,7 @@ class Decision:
 
     @property
     def _threshold(self) -> float | None:
-        """Level at which the score of two classes is 0, if the score increases with the level; otherwise None."""
+        """Level at which the score of a binary model is 0; None if predictions cannot be computed from levels."""
         if self.link != "arsinh" or not self.is_binary:
             return None
         slope, offset = 1.0, 0.0
@@ -249,7 +249,9 @@ class Decision:
         return columns
 
     def margins(self, X: Array, gaps: Array, own: Iterable[Array]) -> Array:
-        """Return, for each problem, the smallest distance of a point to the boundary; it is negative on the wrong side.
+        """Return, for each problem, the smallest distance from a point to the boundary.
+
+        Distances are negative for points on the wrong side of the boundary.
 
         ``own`` has one array per problem, with 1 for points of the positive class, -1 for points of the other classes,
         and 0 for points to leave out.
@@ -268,15 +270,16 @@ class Decision:
         return self.boundaries is not None
 
     def boundary(self) -> Boundary | None:
-        """Return the boundary of two classes if it is a generalised sphere, else None."""
+        """Return the boundary of a binary model if it is a generalised sphere, else None."""
         boundaries = self.boundaries if self.is_binary else None
         return None if boundaries is None else boundaries[0]
 
     @cached_property
     def boundaries(self) -> list[Boundary | None] | None:
-        """Boundary of each problem (None if it is empty); None if the boundaries are not generalised spheres.
+        """Boundaries of all problems, as a list; None if some of them are not generalised spheres.
 
-        The boundary is the zero set of the score if there are two classes, and of the value of the problem otherwise.
+        An element of the list is None if the boundary is empty. The boundary is the zero set of the score if there are
+        two classes, and the zero set of the value of the problem otherwise.
         """
         if self.link == "kernel":
             return None
@@ -328,28 +331,32 @@ class Decision:
         return float(levels[code] if not self.is_binary else (code - 0.5) * levels[0])
 
     def _levels(self) -> Array:
-        """Return the constant part of each score."""
+        """Return the intercept of each score, with the calibration included."""
         return self.intercepts if self.calibration is None else self.calibration.scores(self.intercepts[None])[0]
 
     @property
     def is_pairwise(self) -> bool:
-        """Whether the boundary between any two classes is the geodesic hyperplane from :meth:`hyperplane_between`."""
+        """Whether :meth:`hyperplane_between` returns the exact boundary for every pair of classes."""
         if self.link not in ("sphere", "cone"):
             return False
         levels = self._levels()
         return not np.any(levels if self.is_binary else levels - levels[0])
 
     def leader(self, a: int, b: int) -> int | None:
-        """Return the class with the higher score at the centre, or None if the scores are equal."""
+        """Return the class with the higher score if classes a and b have no boundary; None if their scores are equal.
+
+        The scores are compared at the centre or, if they are equal there, far from the centre.
+        """
         ahead = self._class_weights(a)[0] - self._class_weights(b)[0]
         total = ahead + self._class_level(a) - self._class_level(b) or ahead
         return None if total == 0 else a if total > 0 else b
 
     def steepness(self) -> Array | None:
-        """Return factors f for which ``f sinh(distance)`` ranks the classes like the scores, or None if none exist.
+        """Return one factor f per class such that ``f sinh(√c d)`` ranks the classes like their scores.
 
-        If such factors exist, linear functions on the hyperboloid rank the classes, so that the boundary between any
-        two classes is a geodesic hyperplane.
+        Here d is the signed distance to the hyperplane of the class. The result is None for two classes, or if there
+        are no such factors. The function ``f sinh(√c d)`` is linear in hyperboloid coordinates, so the boundary between
+        any two classes is a geodesic hyperplane.
         """
         if self.link != "arsinh" or self.is_binary or not np.all(np.any(self.weights, axis=1)):
             return None

@@ -1,11 +1,11 @@
-r"""Embedding in the ball of curvature -1 by descent: a spectral initialisation, then L-BFGS along geodesics.
+r"""Embedding in the ball of curvature -1 by descent: L-BFGS along geodesics, which starts at a spectral solution.
 
 Points of the hyperboloid satisfy :math:`\cosh d_{ij} = X^0_i X^0_j - \langle X_i, X_j \rangle`. The matrix of the
 hyperbolic cosines of their distances therefore has one positive eigenvalue, which gives the first coordinate, and one
-negative eigenvalue per dimension of the space, which give the other coordinates (Keller-Ressel and Nargang, "Hydra",
-2020).
+negative eigenvalue per dimension of the space. The negative eigenvalues give the other coordinates (Keller-Ressel and
+Nargang, "Hydra", 2020).
 
-Tangent vectors are in frame coordinates, whose Euclidean lengths are hyperbolic lengths.
+Tangent vectors are given in frame coordinates, in which the Euclidean length of a vector equals its hyperbolic length.
 """
 
 import warnings
@@ -50,7 +50,7 @@ StepReport: TypeAlias = Callable[[int, float, float], None]
 
 
 class Hydra(NamedTuple):
-    """Eigenpairs that define the points of the spectral start: negated eigenvalues, and eigenvectors as columns."""
+    """Eigenpairs that define the points of the spectral solution: negated eigenvalues, and eigenvectors as columns."""
 
     values: Array
     vectors: Array
@@ -99,14 +99,17 @@ def _ball(space: Array) -> Array:
 
 
 class Descent(NamedTuple):
-    """Result of a descent: the final points, the value after each step, and whether the descent converged."""
+    """Result of a descent: the final points, the values at the start and after each step, and whether it converged."""
 
     X: Array
     values: list[float]
     converged: bool
 
     def warn_if_not_converged(self, name: str, max_iter: int) -> None:
-        """Warn, at the line that calls ``fit``, if the descent ended after max_iter steps."""
+        """Warn if the descent did not converge in max_iter steps.
+
+        The warning refers to the line that calls ``fit``, so this method must be called directly in ``fit``.
+        """
         if not self.converged:
             warnings.warn(
                 f"The {name} did not converge in {max_iter} steps: its relative decrease in the last step was "
@@ -127,9 +130,9 @@ def descend(
 ) -> Descent:
     """Minimise a function of points with L-BFGS, until a step decreases the value by less than ``tol`` times the value.
 
-    L-BFGS combines steps and gradients at different points. Their frame coordinates are used without change, which is
-    an isometric transport. ``stiffness`` approximates the second derivative with respect to one point; it determines
-    the length of the first step.
+    L-BFGS combines steps and gradients from different points. Steps and gradients keep their frame coordinates when
+    they are transported from one point to another; this is isometric, because the frames are orthonormal. ``stiffness``
+    approximates the second derivative with respect to one point; it determines the length of the first step.
     """
     value, gradient = objective(X)
     history = [value]
@@ -151,7 +154,10 @@ def descend(
 
 
 def _direction(gradient: Array, steps: list[Array], changes: list[Array], stiffness: float) -> Array:
-    """Compute the L-BFGS direction with the two-loop recursion over the steps with ``⟨s, y⟩ > 0``."""
+    """Compute the L-BFGS direction with the two-loop recursion.
+
+    Only the steps s and gradient changes y with ``⟨s, y⟩ > 0`` are used.
+    """
     pairs = [(s, y, float(np.vdot(s, y))) for s, y in zip(steps, changes, strict=True) if np.vdot(s, y) > 0]
     q, weights = gradient, []
     for s, y, product in reversed(pairs):
@@ -168,7 +174,7 @@ def _search(
 ) -> tuple[Array, Array, float, tuple[float, Array]] | None:
     """Return the points, step, decrease, value and gradient of a backtracking line search, or None if it fails."""
     slope = float(np.vdot(gradient, direction))
-    # A quadratic model is not valid beyond the radius of curvature.
+    # Steps are limited to the radius of curvature, because the quadratic model is not valid for longer steps.
     longest = float(np.max(np.linalg.norm(direction, axis=1)))
     if longest > 1:
         direction, slope = direction / longest, slope / longest

@@ -114,10 +114,11 @@ def hyperbolicity(
 
     Three quantities are measured on the same rows:
 
-    - Gromov's δ by the four-point condition. Four points have three sums of opposite distances; δ of the quadruple is
-      half the difference between the two largest sums. It is 0 for all quadruples of a tree.
-    - The distortion of the tree found by neighbour joining, which recovers distances along a tree exactly, and of the
-      best star. A star is a tree without a hierarchy.
+    - Gromov's δ from the four-point condition. Four points can be split into two pairs in three ways. For each way, the
+      distances within the two pairs are added. The δ of the quadruple is half the difference between the two largest
+      sums. It is 0 for all quadruples of a tree.
+    - The distortions of the best star and of the tree found by neighbour joining. A star is a tree without a hierarchy.
+      Neighbour joining recovers distances along a tree exactly.
     - The distortion of the embedding by :class:`HyperbolicMDS` and of the flat embedding of the same dimension.
       Both minimise the same stress.
 
@@ -143,7 +144,8 @@ def hyperbolicity(
     Notes
     -----
     Points whose distances are nearly equal, such as noise in many dimensions, are close to a star. A star is a tree, so
-    hyperbolic space reproduces their distances well although there is no hierarchy. Compare the two distortions.
+    hyperbolic space reproduces their distances well although there is no hierarchy. In this case, the star distortion
+    is about as small as the tree distortion, and ``hierarchy`` is about 0.
 
     References
     ----------
@@ -278,8 +280,8 @@ def _along_tree(splits: Array, distances: Array) -> Array:
 def _hyperbolic_points(D: Array, n_components: int) -> tuple[float, Array]:
     """Return the curvature and points that :class:`HyperbolicMDS` would find, in the unit ball and without warnings.
 
-    Warnings about distorted pairs or missing convergence are not needed here, because the distortion shows how good the
-    points are.
+    Warnings about distorted pairs, or about a descent that did not converge, are not needed here, because the
+    distortion shows how good the points are.
     """
     scaling = Scaling(n_components)
     c = scaling.best_curvature(D)

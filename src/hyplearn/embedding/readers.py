@@ -33,7 +33,9 @@ def from_ball(X: Points, *, curvature: float = -1.0) -> Array:
 
 
 def from_hyperboloid(X: Points, *, curvature: float = -1.0, time: str = "first") -> Array:
-    """Convert points of the hyperboloid ``[X, X] = 1/curvature`` to points of the unit ball.
+    """Convert points of the hyperboloid to points of the unit ball.
+
+    The hyperboloid is ``[X, X] = 1/curvature`` with the Minkowski product of :mod:`hyplearn.geometry.models`.
 
     Parameters
     ----------
@@ -73,7 +75,7 @@ def from_klein(X: Points, *, curvature: float = -1.0) -> Array:
 def from_half_space(X: Points) -> Array:
     """Convert points of the half-space, whose last coordinate is positive, to points of the unit ball.
 
-    The half-space is the same set for every curvature, so there is no parameter for it.
+    The half-space is the same set for every curvature, so there is no parameter ``curvature``.
 
     Examples
     --------
@@ -89,8 +91,8 @@ def from_gensim(source: Any) -> tuple[Array, list[str]]:
 
     Parameters
     ----------
-    source : PoincareModel, its key vectors, or a path
-        The model of ``gensim.models.poincare``, its ``kv``, or a text file from ``kv.save_word2vec_format``.
+    source : PoincareModel, PoincareKeyedVectors or path
+        A model of ``gensim.models.poincare``, its ``kv``, or a text file written by ``kv.save_word2vec_format``.
 
     Examples
     --------

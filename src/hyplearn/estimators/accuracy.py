@@ -10,7 +10,7 @@ from hyplearn.scikit_learn import ClassifierMixin
 
 
 class AccuracyMixin(ClassifierMixin):
-    """Mixin class for classifiers that defines ``score`` as the accuracy, for any labels and for Dask collections."""
+    """Mixin class that defines ``score`` as the accuracy, for labels of any type and for Dask collections."""
 
     def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of the predictions.

@@ -1,4 +1,4 @@
-"""Base class of all classifiers, with the scikit-learn methods ``fit``, ``predict`` and so on for all data sources."""
+"""Base class of the linear and kernel classifiers, with the scikit-learn methods for points from any data source."""
 
 import warnings
 from abc import abstractmethod
@@ -57,7 +57,7 @@ def warn_unsolved(estimator: "BallClassifier", gap: float, status: str, problems
 
 
 class BallClassifier(AccuracyMixin, BaseEstimator):
-    """Base class of the classifiers for points in the ball.
+    """Base class of the linear and kernel classifiers for points in the ball.
 
     Subclasses set ``decision_`` at the end of :meth:`fit`; all predictions are computed from it.
     """
@@ -87,7 +87,7 @@ class BallClassifier(AccuracyMixin, BaseEstimator):
 
     @contextmanager
     def _training(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[TrainingData, FitReporter]]:
-        """Yield the training data and a progress reporter in a context that restores the estimator if ``fit`` fails."""
+        """Yield the training data and a progress reporter; restore the estimator if ``fit`` fails."""
         self._check_parameters()
         with restored_on_failure(self), one_blas_thread():
             points = training_points(self, X, y, sample_weight, reset=True)
@@ -112,10 +112,10 @@ class BallClassifier(AccuracyMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Any:
         """Compute the decision scores, whose argmax (or sign, for two classes) determines the predicted class.
 
-        If the model has probabilities, the scores are log-odds: ``predict_proba`` is their sigmoid or softmax.
-        Otherwise the scores are not calibrated. They are then the signed distances to the boundaries if these pass
-        through reference points; for :class:`PoincareSVC` without a reference point, they are the arsinh of linear
-        functions of the cone coordinates.
+        If the model has probabilities, the scores are log-odds: ``predict_proba`` is their sigmoid or softmax, mixed
+        with equal probabilities if ``decision_.calibration.floor`` is positive. Otherwise the scores are not
+        calibrated: they are signed distances to the boundaries or, if :class:`PoincareSVC` uses cone coordinates, the
+        arsinh of linear functions of these coordinates.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class BallClassifier(AccuracyMixin, BaseEstimator):
 
     @available_if(_calibrates)
     def predict_log_proba(self, X: Any) -> Any:
-        """Predict the logarithms of probabilities, which are finite even if probabilities underflow."""
+        """Predict the logarithm of the probability of each class; it is finite even if the probability underflows."""
         return self._evaluated("predict_log_proba", X, self._columns(), np.float64)
 
     def _columns(self, *, binary: bool = True) -> list[Any] | None:
@@ -156,8 +156,8 @@ class BallClassifier(AccuracyMixin, BaseEstimator):
         decision = self.decision_
         if method.endswith("proba") and not decision.has_probabilities:
             raise AttributeError(
-                f"{type(self).__name__} has no probabilities after partial_fit: they need held-out scores, which a "
-                "stream does not have.\nUse fit, or decision_function."
+                f"{type(self).__name__} has no probabilities after partial_fit: they are calibrated on held-out "
+                "scores, which a stream does not provide.\nUse fit, or decision_function."
             )
         functions = {
             "predict": decision.predict,

@@ -59,7 +59,8 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
 
     ``predict`` uses the classifier fitted to all rows. ``predict_set`` returns all classes that a row may belong to;
     the set is empty for a row that is unlike all classes. With a tree of classes, ``predict_answer`` returns the
-    smallest subtree that covers the set: for example "lymphocyte" if T and B cells cannot be distinguished.
+    root of the smallest subtree that contains the set: for example "lymphocyte" if T and B cells cannot be
+    distinguished.
 
     Parameters
     ----------
@@ -86,12 +87,12 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
     estimator_ : estimator
         The classifier fitted to all rows.
     estimators_ : list of estimators
-        Classifiers fitted without one fold each; empty for ``conformity="distance"``.
+        One classifier per fold, fitted to the other folds; empty for ``conformity="distance"``.
     classes_ : ndarray of shape (n_classes,)
         The labels.
     scores_ : ndarray of shape (n_samples,)
-        Score of each row for its own class, from a model that was not fitted to this row, or from the distances to
-        other rows. A low score means a good fit.
+        Score of each row for its own class, from a model that was not fitted to this row, or from its distances to
+        the other rows of the class. A low score means a good fit.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -285,7 +286,7 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
             block = source.within_memory()
             if block is None:
                 raise ValueError(
-                    f"{source.name} does not fit into memory, as cross-validation requires.\n"
+                    f"{type(self).__name__} needs all rows in memory, but {source.name} does not fit.\n"
                     "Pass a sample of its rows; a few hundred per class are enough."
                 )
             X, y, sample_weight = block.X, block.y, block.weights
@@ -321,8 +322,8 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
             named = ", ".join(f"{self.classes_.tolist()[k]!r} ({totals[k]:g})" for k in few[:5])
             warnings.warn(
                 f"Classes with fewer than {least_rows(self.coverage)} rows have no per-class guarantee at coverage="
-                f"{self.coverage}; they are calibrated on the rows of all classes: {named}"
-                f"{', ...' if len(few) > 5 else ''}.\nPass more rows of these classes, or a lower coverage.",
+                f"{self.coverage}: {named}{', ...' if len(few) > 5 else ''}. They are calibrated on the rows of all "
+                "classes.\nPass more rows of these classes, or a lower coverage.",
                 SmallClassWarning,
                 stacklevel=3,
             )
@@ -375,7 +376,7 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
         return None if curvature is None else absolute_curvature(curvature)
 
     def _points(self, X: Any) -> Array:
-        """Validate rows for computing distances; for hyperbolic classifiers they must lie inside the ball."""
+        """Validate rows whose distances are computed; for a hyperbolic classifier they must lie in the ball."""
         X = check_array(X, dtype=np.float64, order="C", estimator=self, input_name="X")
         return X if self._c is None else inside_rows(self.estimator, X)[0]
 

@@ -18,26 +18,29 @@ CHOICE_ROWS = 2000
 CHOICE_TOL = 1e-3
 # CHOICE_FIRST is the exponent of 10 at which the search for C starts. CHOICE_ENOUGH is the minimum relative improvement
 # of the log-loss for a step to a smaller C (-1) and to a larger C (1). Smaller values are tried first and larger values
-# must be clearly better, because the log-loss of few held-out rows has local minima at large values, where the fits
-# follow single rows. A search that started at 10 and took every improvement gave log-losses 2.5 % higher on 60 data
-# sets, and 1.6 % higher on 62 others.
+# must be clearly better, because the log-loss of few held-out rows has local minima at large values, where the models
+# overfit single rows. A search that started at 10 and accepted every improvement gave log-losses that were 2.5 % higher
+# on 60 data sets, and 1.6 % higher on 62 others.
 CHOICE_FIRST, CHOICE_ENOUGH = 0, {-1: 0.0, 1: 0.02}
 
 
 def choice_rows(data: TrainingData, most: int) -> LabelledBlock:
-    """Return a subsample of about ``most`` rows for the choice of C, with weights scaled to a mean of 1."""
+    """Return the rows on which C is chosen: all, or a subsample of about ``most`` rows with a mean weight of 1."""
     block, is_part = data.subsampled(most)
     weights = block.row_weights
     return block._replace(weights=weights * (len(weights) / weights.sum() if is_part else 1.0))
 
 
 class ChosenCost(NamedTuple):
-    """Value of C; if it was found by a search, also weights close to the solution and held-out values of all rows."""
+    """Value of C and, if it was found by a search, results of the search.
+
+    ``W`` contains starting weights for the final fit, and ``held_out`` the held-out values of all rows.
+    """
 
     C: Any
     W: Array | None = None
     held_out: HeldOut | None = None  # None if some rows were never held out or some fits did not converge
-    problems: Problems | None = None  # problems of all rows with costs for C = 1; None if C was chosen on some rows
+    problems: Problems | None = None  # problems of all rows with costs for C = 1; None if C was chosen on a subsample
 
 
 def choose_held_out(problems: Problems, n_folds: int, n_classes: int) -> ChosenCost:

@@ -1,10 +1,10 @@
 r"""Warning about classes that lie too deep for coordinates about one centre.
 
-The directions of two points, seen from a centre m, differ by about :math:`2 e^{-g}` with the Gromov product
+The directions of two points, seen from a centre m, differ by about :math:`2 e^{-g}`, where g is the Gromov product
 
 .. math:: g = \tfrac12 \bigl( d(m, x) + d(m, y) - d(x, y) \bigr)
 
-which is about the distance from m at which the geodesics to the two points separate. In a deep tree g is large for
+This is about the distance from m at which the geodesics to the two points separate. In a deep tree g is large for
 sibling branches: a linear function of coordinates about m needs weights of about :math:`e^g` to separate them.
 """
 
@@ -36,10 +36,10 @@ def warn_of_depth(estimator: Any, data: TrainingData) -> None:
     if depth > DEEPEST:
         first, second = estimator.classes_[one], estimator.classes_[other]
         warnings.warn(
-            f"{type(estimator).__name__} uses coordinates about one centre, and the classes {first} and {second} "
-            f"separate only at a distance of {depth:.1f} curvature radii from it. Their directions differ by about "
-            f"{2 * np.exp(-depth):.0e}, which is too little to distinguish them well.\n"
-            'Use PoincareKernelClassifier or PoincareSVC("means"), which do not need such a centre.',
+            f"{type(estimator).__name__} uses coordinates about one centre, and the geodesics from this centre to the "
+            f"classes {first} and {second} separate only at a distance of {depth:.1f} curvature radii. The directions "
+            f"of these classes differ by about {2 * np.exp(-depth):.0e}, which is too little to distinguish them well."
+            '\nUse PoincareKernelClassifier or PoincareSVC("means"), which do not depend on a single centre.',
             UserWarning,
             stacklevel=3,
         )
@@ -52,7 +52,7 @@ def deepest_classes(data: TrainingData, centre: Array) -> tuple[float, int, int]
     found, codes = np.unique(part.codes, return_inverse=True)
     centres = robust_centres(part.X, codes, part.gaps, part.row_weights, len(found), data.c)
     depths = distance(centres, centre, c=data.c)
-    # Without pairwise_distance, whose kernel would take a second to compile, for a few centres.
+    # pairwise_distance is not used for these few distances, because compiling its kernel would take a second.
     between = np.array([distance(centres, one, c=data.c) for one in centres])
     products = 0.5 * np.sqrt(data.c) * (depths[:, None] + depths - between)
     np.fill_diagonal(products, -np.inf)

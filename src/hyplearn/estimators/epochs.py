@@ -16,11 +16,11 @@ from hyplearn.solvers.perceptron import EQUAL_WEIGHTS, Perceptron
 from hyplearn.tangent import TangentRows, implicit_rows
 from hyplearn.types import Array
 
-# Constants of early stopping. From FIRST_CHECK passes and FIRST_VISITS visits on, the weights are compared with the
-# weights after half as many passes, and training stops unless they are better by the fraction BETTER. With overlapping
-# classes, training stops after about 60 passes instead of 1000, without loss of accuracy. Fewer passes over few rows
-# are not enough for a stable average: with FIRST_CHECK = 8, leaving out a single row changed up to 7 of 88 test
-# predictions of the second-order perceptron, and without FIRST_VISITS up to 3.
+# Constants of early stopping. After at least FIRST_CHECK passes and FIRST_VISITS visits of rows, the mistakes and the
+# errors are compared with those after half as many passes. Training stops unless one of the two decreased by the
+# fraction BETTER. With overlapping classes, training stops after about 60 passes instead of 1000, without loss of
+# accuracy. Fewer passes over few rows are not enough for a stable average: with FIRST_CHECK = 8, leaving out a single
+# row changed up to 7 of 88 test predictions of the second-order perceptron, and without FIRST_VISITS up to 3.
 FIRST_CHECK, FIRST_VISITS, BETTER = 32, 2**14, 0.05
 
 
@@ -75,7 +75,7 @@ class Extremes(NamedTuple):
 
 
 class KeptEpochs:
-    """Epochs over the rows of one problem, which are in memory and visited in order or shuffled."""
+    """Epochs over the rows of one problem in memory, in order or shuffled."""
 
     def __init__(self, rows: ProblemRows, rng: np.random.Generator | None) -> None:
         self.rows, self.rng, self.n_rows = rows, rng, len(rows.y)
@@ -206,7 +206,7 @@ def learn(
 
 
 def is_checked(epoch: int, n_rows: int) -> bool:
-    """Return whether to check for early stopping after this epoch; the checks are at powers of two."""
+    """Return whether to check for early stopping after this epoch; only powers of two are checked."""
     return epoch >= FIRST_CHECK and epoch * n_rows >= FIRST_VISITS and epoch & (epoch - 1) == 0
 
 

@@ -43,7 +43,7 @@ class Hierarchy(NamedTuple):
         return cls(names, Ancestors(above, np.array([depths[node] for node in nodes])))
 
     def answers(self, sets: Array) -> Array:
-        """Return, for each set of classes, the name of the smallest subtree that contains it; None for empty sets."""
+        """Return the name of the root of the smallest subtree that contains each set; None for an empty set."""
         found = least_covers(sets, self.ancestors)
         names = np.array([*self.names, None], dtype=object)
         return names[found]
@@ -124,8 +124,9 @@ def _check_common(above: Array, classes: Array) -> None:
     shared = (above.astype(np.int64) @ above.T.astype(np.int64)).sum(axis=1)
     loose = classes.tolist()[int(np.argmin(shared))]
     raise ValueError(
-        f"No node of the hierarchy is above all classes; {loose!r} shares the fewest ancestors with the others.\n"
-        "Add a root above all nodes. If the edges of your graph lead from child to parent, pass graph.reverse()."
+        f"No node of the hierarchy is above all classes; {loose!r} shares the fewest ancestors with the other "
+        "classes.\nAdd a root above all nodes. If the edges of your graph lead from child to parent, pass "
+        "graph.reverse()."
     )
 
 

@@ -25,16 +25,14 @@ from hyplearn.solvers.certificate import SoftmaxCertificate
 from hyplearn.solvers.softmax import solve_softmax, solve_softmax_by_sample
 from hyplearn.types import Array, CostOrAuto
 
-# Number of rows per landmark from which the landmarks are chosen. If the search for scale and C uses more rows, the
-# landmarks are chosen from all of them.
+# The landmarks are chosen from a subsample with this many rows per landmark, or with SEARCH_ROWS rows if that is more.
 ROWS_PER_LANDMARK = 20
-# If the kernel rows are not kept in memory, the Hessian is that of a sample of one row in SAMPLE_RATIO, but of at least
-# and at most SAMPLE_NUMBERS elements (16 and 56 MiB; the solver holds several copies). With a smaller sample, a fit
-# takes more passes; with a larger one, each step takes longer. The first steps are made on at most LARGER times as many
-# rows, and on at most one row in LARGER.
+# If the kernel rows are not kept in memory, the Hessian is computed from a sample of one row in SAMPLE_RATIO.
+# SAMPLE_NUMBERS are the minimum and the maximum number of elements of the sample (16 and 56 MiB; the solver holds
+# several copies). With a smaller sample, a fit takes more passes; with a larger one, each step takes longer. The first
+# steps are made on a larger sample: LARGER times as many rows, but at most one row in LARGER.
 SAMPLE_RATIO, SAMPLE_NUMBERS, LARGER = 8, (2**21, 7 * 2**20), 8
-# The samples represent the rows of a larger subsample, which has at most this many coordinates, weights, codes and gaps
-# (64 MiB).
+# Both samples are chosen from a subsample with at most this many elements (64 MiB): coordinates, weights, codes, gaps.
 POINT_NUMBERS = 2**23
 
 
@@ -51,11 +49,11 @@ class PoincareKernelClassifier(SoftmaxClassifier):
               - \langle W_{y_i}, x_i \rangle \Bigr)
 
     and a certificate proves that they are optimal. The regions of the classes may have any shape: with a small scale of
-    the kernel they follow every detail, and with a large scale they approach the regions of the linear softmax. The
-    kernel depends only on distances, and the linear functions are centred at the mean of the landmarks, so isometries
-    of the ball do not change the probabilities. With as many components as rows, this is exact kernel logistic
-    regression; with fewer components, ``lost_trace_`` measures the part of the kernel that the landmarks do not
-    represent.
+    the kernel they follow every detail, and with a large scale they approach the regions of a softmax on cone
+    coordinates. The kernel depends only on distances, and the linear functions are centred at the mean of the
+    landmarks, so isometries of the ball do not change the probabilities. With as many components as rows, this is exact
+    kernel logistic regression; with fewer components, ``lost_trace_`` measures the part of the kernel that the
+    landmarks do not represent.
 
     Parameters
     ----------
@@ -64,15 +62,16 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         :func:`~hyplearn.kernels.heat_kernel`.
     scale : float or "auto", default="auto"
         Scale of the kernel in units of the curvature radius. "auto" tries the median distance between landmarks and
-        4,096 times this distance, and continues from the better of the two by factors of four, as long as the log-loss
+        4,096 times this distance. It then multiplies or divides the better of the two by four as long as the log-loss
         on held-out rows decreases.
     C : float or "auto", default="auto"
-        Inverse regularisation strength. "auto" chooses the best of a few values by the same log-loss; if several
-        log-losses are within 1 % of the smallest, it chooses the smallest of these values. The search for scale and C
-        takes about 13 fits to at most 4,000 rows. With 500 rows or fewer, each fit is made three times, to different
-        two thirds of the rows; with up to 2,000 rows, only the fits of the three best trials are repeated in this way.
+        Inverse regularisation strength. "auto" tries a few values, and chooses the smallest C whose log-loss is within
+        1 % of the smallest log-loss. The search for scale and C uses about 6,000 rows, or 20 rows per component if that
+        is more. It takes about 13 fits, each to two thirds of these rows. With 500 rows or fewer, each fit is made
+        three times, each time with a different third held out; with up to 2,000 rows, only the three best trials are
+        repeated in this way.
     n_components : int, default=300
-        Maximum number of landmarks, and of columns.
+        Maximum number of landmarks, and of kernel features.
     tol : float, default=1e-6
         Relative duality gap at which to stop.
     max_iter : int, default=100
@@ -96,10 +95,11 @@ class PoincareKernelClassifier(SoftmaxClassifier):
     scale_, C_ : float
         The scale of the kernel and the value of C that were used.
     search_ : ndarray of shape (n_fits, 3)
-        Scale, C and held-out log-loss of each trial in the search; empty if both are given. With 501 to 2,000 rows, the
-        last three trials repeat the three best ones on all three parts of the rows, and the best of these is used.
+        Scale, C and held-out log-loss of each trial in the search; empty if scale and C are given. With 501 to 2,000
+        rows, the last three trials repeat the three best trials on all three parts of the rows, and the best of these
+        three is used.
     landmarks_ : ndarray of shape (n_landmarks, n_features)
-        The landmarks: training points of all classes.
+        The landmarks: training points from all classes.
     projection_ : ndarray of shape (n_landmarks, n_columns)
         Matrix that maps the kernel values of a point at the landmarks to its row, without the constant.
     lost_trace_ : float
@@ -149,7 +149,7 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         check_stopping(self.tol, self.max_iter)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose landmarks, scale and C, then minimise the penalised log-loss to the tolerance.
+        """Choose landmarks, scale and C, then minimise the penalised log-loss.
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         self.decision_ = self._decide()
 
     def _samples(self, data: TrainingData, kernel_map: KernelMap) -> tuple[ClassRows, RowSource]:
-        """Return rows of the map that represent all rows, and more of such rows that are computed in every pass."""
+        """Return a representative sample of the kernel rows, and a larger sample that is recomputed in every pass."""
         n, columns = data.n_rows, kernel_map.projection.shape[1] + 1
         size = int(np.clip(n * columns // SAMPLE_RATIO, *SAMPLE_NUMBERS)) // columns
         points, _ = data.subsampled(POINT_NUMBERS // (data.n_features + 3))
@@ -225,9 +225,8 @@ class PoincareKernelClassifier(SoftmaxClassifier):
     def verify(self, X: Any, y: Any = None, sample_weight: Any = None) -> SoftmaxCertificate:
         r"""Recompute the certificate from scratch, in plain NumPy, from ``coef_`` and ``intercept_``.
 
-        The certificate is that of :meth:`PoincareLogisticRegression.verify`, computed from the features that the
-        landmarks define. It holds for the problem with these landmarks; ``lost_trace_`` measures the part of the kernel
-        that they do not represent.
+        The certificate is defined as in :meth:`PoincareLogisticRegression.verify`. It holds for the problem with the
+        chosen landmarks; ``lost_trace_`` measures the part of the kernel that they do not represent.
 
         Parameters
         ----------

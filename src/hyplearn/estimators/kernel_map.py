@@ -38,8 +38,8 @@ class HyperbolicKernelMap(BallTransformer):
     ----------
     kernel : {"laplacian", "secant", "heat"}, default="laplacian"
         The kernel. With :func:`~hyplearn.kernels.laplacian_kernel`, boundaries can follow fine details. With
-        :func:`~hyplearn.kernels.secant_kernel`, they are smooth at distances below 1. With
-        :func:`~hyplearn.kernels.heat_kernel`, they are smooth, and the kernel decays faster.
+        :func:`~hyplearn.kernels.secant_kernel`, they are smooth, and the kernel decreases like the Laplacian kernel at
+        large distances. With :func:`~hyplearn.kernels.heat_kernel`, they are smooth, and the kernel decreases faster.
     scale : float or "auto", default="auto"
         Scale of the kernel in units of the curvature radius; "auto" is the median distance between landmarks.
     n_components : int, default=300
@@ -122,7 +122,7 @@ class HyperbolicKernelMap(BallTransformer):
         return self
 
     def _given(self, d: int, c: float) -> Array | None:
-        """Validate the parameter ``landmarks``."""
+        """Return the given landmarks after validation; None if the parameter ``landmarks`` is None."""
         if self.landmarks is None:
             return None
         landmarks = as_rows(self.landmarks, "landmarks").astype(np.float64)

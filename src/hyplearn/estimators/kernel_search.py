@@ -15,7 +15,8 @@ from hyplearn.rows.memory import ClassRows
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# Number of rows used in the search. This was enough to distinguish scales on all data sets used for tuning.
+# Number of rows used in the search, which is exceeded only if more than 300 landmarks are chosen. It was enough to
+# distinguish scales on all data sets used for tuning.
 SEARCH_ROWS = 6000
 # With up to FEW_ROWS rows, each of the PARTS parts is held out in turn; with more rows, only one part is held out. With
 # up to MORE_ROWS rows, the FINALISTS best trials are then compared on all parts, because the best trial on one part is
@@ -27,8 +28,8 @@ FIRST_COSTS, RISEN = (1.0, 10.0, 100.0, 1000.0), 1.1
 # Smallest and largest scale, relative to the median distance. At smaller scales there are too few rows for a good fit;
 # at larger scales the model is linear.
 SMALLEST, LARGEST = 0.02, 4096.0
-# Factors of (scale, C) for each kind of step. At distances far below the scale s, the Laplacian kernel is close to 1 -
-# ρ/s, and a larger scale acts like a smaller C. Therefore some steps change both; steps with constant C keep the
+# Factors of (scale, C) for each kind of step. At distances ρ far below the scale s, the Laplacian kernel is close to
+# 1 - ρ/s, and a larger scale acts like a smaller C. Therefore some steps change both; steps with constant C keep the
 # influence of the linear functions. FINER contains factors of C to try last, at the best scale.
 STEPS = ((4.0, 4.0), (4.0, 1.0), (0.25, 0.25), (0.25, 1.0))
 FINER = (0.3, 3.0)
@@ -36,8 +37,8 @@ FINER = (0.3, 3.0)
 LINEAR_COSTS = (30.0, 300.0, 3000.0)
 # Tolerance (relative duality gap) of the fits in the search: SEARCH_TOL, or TOL_PER_COST times C if that is larger. The
 # gap is ½‖∇P‖², but second derivatives grow in proportion to C, so a fit with a larger C is closer to its optimum at
-# the same gap. With smaller tolerances the search takes up to twice the time, the held-out log-losses change by about 1
-# %, and the choice hardly ever changes.
+# the same gap. With smaller tolerances the search takes up to twice the time, the held-out log-losses change by about
+# 1 %, and the choice hardly ever changes.
 SEARCH_TOL, TOL_PER_COST = 1e-3, 1e-4
 # Trials whose log-loss is at most this factor times the smallest log-loss are treated as equal; among these, the trial
 # with the smallest C is chosen, because its fit takes the least time. The standard errors of held-out log-losses are
@@ -104,7 +105,8 @@ def choose_scale_and_cost(
 class ScaledRows(NamedTuple):
     """Kernel rows of the training points and of the landmarks, at one scale of the kernel.
 
-    ``energies`` contains the weighted sum of squares of each column; it is set to infinity for the linear columns.
+    ``energies`` contains the weighted sum of squares of each column. It is infinite for the linear columns, so that
+    these are never left out of a fit.
     """
 
     scale: float
@@ -114,7 +116,10 @@ class ScaledRows(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Fitted model in a form independent of the kernel scale: values at the landmarks and weights of linear columns."""
+    """Fitted model in a form that does not depend on the kernel scale.
+
+    ``values`` contains its kernel part at the landmarks, and ``linear`` the weights of the linear columns.
+    """
 
     values: Array
     linear: Array
@@ -165,7 +170,7 @@ class KernelSearch:
                 break
 
     def walk(self, factor: float, share: float, *, bounds: tuple[float, float]) -> None:
-        """From the best trial on, multiply the scale by ``factor`` and C by ``share`` while the log-loss decreases."""
+        """Starting at the best trial, multiply scale by ``factor`` and C by ``share`` while the log-loss decreases."""
         while True:
             before = self.best
             scale, C = factor * before.scale, share * before.C
@@ -205,7 +210,7 @@ class KernelSearch:
         return self.scaled
 
     def _held_out(self, part: int, scaled: ScaledRows, C: float) -> tuple[float, float]:
-        """Fit to the other parts; return the weighted sum of log-losses on this part, and the sum of its weights."""
+        """Fit to the other parts; return the weighted sum of the log-losses on ``part``, and the sum of the weights."""
         codes, weights = self.rows.codes.astype(np.int64), self.rows.row_weights
         kept, held = C * scaled.energies >= self.negligible, self.parts == part
         start, R = self._start(part, scaled, C)[:, kept], scaled.rows[:, kept]
@@ -225,7 +230,7 @@ class KernelSearch:
             return self.starts[scaled.scale, part]
         if not self.models:
             return np.zeros((self.n_classes, len(scaled.energies)))
-        # The kernel columns are orthogonal on the landmarks, so ridge regression is a division.
+        # The kernel columns are orthogonal on the landmarks, so ridge regression takes only one division per column.
         values, linear = self.models[min(part, len(self.models) - 1)]
         columns = scaled.landmarks[:, : -self.n_linear]
         kernel = (columns.T @ values).T / (np.sum(columns**2, axis=0) + START_RIDGE / C)

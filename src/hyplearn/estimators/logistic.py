@@ -29,8 +29,8 @@ from hyplearn.types import Array, CostOrAuto
 # CHOICE_NUMBERS, to limit the time, but there are at least CHOICE_ROWS rows per class.
 CHOICE_NUMBERS, CHOICE_ROWS = 2**20, 50
 # The search for C starts at 10**CHOICE_FIRST. On deep trees, whose best C may be 1e5, a search that started at 10 ended
-# in a local minimum; for the same reason it ends only after CHOICE_PATIENCE steps without improvement. CHOICE_TOL is
-# the tolerance (relative duality gap) of the fits in this search.
+# in a local minimum. For the same reason, the search ends only after CHOICE_PATIENCE steps without improvement.
+# CHOICE_TOL is the tolerance (relative duality gap) of the fits in this search.
 CHOICE_FIRST, CHOICE_PATIENCE, CHOICE_TOL = 2, 2, 1e-3
 
 
@@ -44,7 +44,7 @@ class ConeClassifier(SoftmaxClassifier):
 
     @abstractmethod
     def _chosen_cost(self, data: TrainingData, centre: Array) -> tuple[float, Array | None, float]:
-        """Return C, starting weights (None if the search for C provides none), and the floor of probabilities."""
+        """Return C, starting weights (None if the search for C provides none), and the share of misplaced rows."""
 
     def _centre(self, data: TrainingData) -> Array:
         return reference_points(self.reference, data, [np.arange(data.n_classes)])[0]
@@ -125,10 +125,12 @@ class ConeClassifier(SoftmaxClassifier):
     def verify(self, X: Any, y: Any = None, sample_weight: Any = None) -> SoftmaxCertificate:
         r"""Recompute the certificate from scratch, in plain NumPy, from ``coef_`` and ``intercept_``.
 
+        For all probabilities :math:`\pi_i`, with entropies :math:`H(\pi_i)`, a lower bound of P is
+
         .. math:: D(\alpha) = C \sum_i H(\pi_i) - \tfrac12 \Bigl\| \sum_i \alpha_i x_i^T \Bigr\|^2,
                   \qquad \alpha_i = C (e_{y_i} - \pi_i)
 
-        is a lower bound of P for any probabilities π, with entropy H; the bound is tight for the model's probabilities.
+        It equals the minimum of P if π are the probabilities of the optimal model.
 
         Parameters
         ----------
@@ -161,7 +163,7 @@ class ConeClassifier(SoftmaxClassifier):
 
 @dataclass(eq=False, repr=False)
 class PoincareLogisticRegression(ConeClassifier):
-    r"""Multinomial logistic regression in the Poincaré ball, solved to a certificate of optimality.
+    r"""Multinomial logistic regression in the Poincaré ball, with a certificate of optimality.
 
     Each point is mapped to a row :math:`x_i = \frac{\rho}{\sinh \rho} (\cosh \rho, \sinh \rho\, e_i, 1)`, where ρ is
     the distance of the point from a centre m, in units of the curvature radius, and :math:`e_i` is its direction as
@@ -192,10 +194,10 @@ class PoincareLogisticRegression(ConeClassifier):
         returns the point. An array of shape (n_features,) is the point itself.
     C : float or "auto", default="auto"
         Inverse regularisation strength, the weight of the log-loss against the penalty. "auto": the power of ten with
-        the smallest log-loss on unseen rows, estimated from the evidence and by leave-one-out
-        (``hyplearn.solvers.choice``). ``C_`` is the value used. "auto" also estimates the share ε of misplaced rows,
-        ``decision_.calibration.floor``: probabilities are (1 - ε) times the softmax, plus ε / n_classes. This does not
-        change predictions.
+        the smallest estimate of the log-loss on unseen rows, which combines the evidence (marginal likelihood) and the
+        leave-one-out log-loss (``hyplearn.solvers.choice``). ``C_`` is the value used. "auto" also estimates the share
+        ε of misplaced rows, which lie deep inside another class (``decision_.calibration.floor``). Probabilities are
+        then (1 - ε) times the softmax, plus ε / n_classes. This does not change predictions.
     fit_intercept : bool, default=True
         Whether to fit an intercept; without one the boundaries are geodesic hyperplanes.
     tol : float, default=1e-6
@@ -287,7 +289,7 @@ class PoincareLogisticRegression(ConeClassifier):
         check_stopping(self.tol, self.max_iter)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Minimise the penalised log-loss to the tolerance.
+        """Minimise the penalised log-loss until the relative duality gap is at most ``tol``.
 
         Parameters
         ----------

@@ -16,7 +16,7 @@ from hyplearn.types import Array
 
 @dataclass(eq=False, repr=False)
 class PoincareLogisticRegressionCV(ConeClassifier):
-    """:class:`PoincareLogisticRegression` with C chosen by cross-validation, for the smallest held-out log-loss.
+    """:class:`PoincareLogisticRegression` with C chosen by cross-validation, to minimise the held-out log-loss.
 
     In each fold, the values of C are tried in increasing order and every fit starts from the previous solution, so the
     whole path costs little more than its last fit. The model is then fitted to all rows with the best C. The data must
@@ -25,7 +25,7 @@ class PoincareLogisticRegressionCV(ConeClassifier):
     Parameters
     ----------
     reference : str, callable or array-like, default="mean"
-        The centre, as in :class:`PoincareLogisticRegression`, computed again in every fold.
+        The centre, as in :class:`PoincareLogisticRegression`; it is computed separately for every fold.
     Cs : array-like of floats, default=(1, 3, 10, 30, 100, 300, 1000)
         The values of C to try.
     cv : int, splitter or iterable, default=5

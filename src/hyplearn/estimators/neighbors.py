@@ -32,9 +32,9 @@ QUERIES = 2048
 class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
     """k-nearest-neighbours classifier in the Poincaré ball: a vote of the closest training points.
 
-    Neighbours are exact, even for points near the rim. They are found without computing all pairwise distances: with a
-    tree in up to 12 dimensions, and with blocks of matrix products in more. Neighbours at equal distances are returned
-    in the order of the training rows.
+    The neighbours are exact, even for points near the rim. They are found without computing all pairwise distances:
+    with a tree in up to 12 dimensions, and with blocks of matrix products in higher dimensions. Neighbours at equal
+    distances are returned in the order of the training rows.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
         if number > most:
             raise ValueError(
                 f"n_neighbors must be at most {most}, as there are {self.n_samples_fit_} training points; got {number}."
-                "\nPass fewer neighbours, or fit more points. Without X, a point is not counted as its own neighbour."
+                "\nPass fewer neighbours, or fit to more points. If X is None, a point is not its own neighbour."
             )
         return int(number)
 

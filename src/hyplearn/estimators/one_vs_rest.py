@@ -51,7 +51,7 @@ def _has_distances(classifier: "OneVsRest") -> bool:
 
 
 class OneVsRest(BallClassifier):
-    """Base class of the one-vs-rest classifiers, whose distances or similar values are calibrated to probabilities.
+    """Base class of the one-vs-rest classifiers, with a calibration that computes probabilities from their values.
 
     Two classes give one problem, whose positive class is ``classes_[1]``; K > 2 classes give K problems. Subclasses fit
     ``coef_`` and ``reference_``, with one row per problem. :mod:`hyplearn.decision.calibration` explains how the scores
@@ -66,7 +66,7 @@ class OneVsRest(BallClassifier):
 
     @abstractmethod
     def _refit(self, data: TrainingData) -> Decision:
-        """Fit the same rows with other weights, for a calibration fold; return the uncalibrated decision."""
+        """Fit to the same rows with other weights, for a fold of the calibration; return the uncalibrated decision."""
 
     def _refits(self, data: TrainingData, weights: Sequence[Array]) -> Iterator[Decision]:
         """Yield the decision of :meth:`_refit` for each array of weights."""
@@ -95,7 +95,7 @@ class OneVsRest(BallClassifier):
 
     @contextmanager
     def _problem_map(self, data: TrainingData) -> Iterator[tuple[Callable[..., Iterable[Any]], int]]:
-        """Yield a function that maps over problems (in parallel for small data), and the threads per problem."""
+        """Yield a map function over the problems (parallel for small data) and the number of threads per problem."""
         is_large = data.n_rows * data.n_features > SMALL_PROBLEM
         if self._n_problems == 1 or not data.in_memory or is_large:
             yield map, data.threads
@@ -124,7 +124,7 @@ class OneVsRest(BallClassifier):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_problems), positive on the side of the problem's own class.
+        ndarray of shape (n_samples, n_problems), positive on the side of the positive class of the problem.
         """
         self._columns()
         return evaluate(self, X, self.decision_.distances)
@@ -160,9 +160,8 @@ class OneVsRest(BallClassifier):
     def _calibrate(self, data: TrainingData, *, warned: bool, known: HeldOut | None = None) -> None:
         """Fit ``calibration_`` to held-out values, which are computed unless they are ``known`` for all rows.
 
-        If there are many rows, the values of training rows are used (``SEEN_ROWS``).
-
-        ``warned`` is True if a convergence warning was already given.
+        With many rows (``SEEN_ROWS``), the values of training rows are used instead. ``warned`` is True if a
+        convergence warning was already given.
         """
         self._forget_calibration()
         if self.calibration is None:
@@ -180,8 +179,8 @@ class OneVsRest(BallClassifier):
         else:
             held_out, dealt, n_distinct = known
         warn_of_few_rows(n_distinct, self.folds, self.classes_)
-        # Do not warn if a class has no weight, or only one class has weight: scores are then constant for all
-        # parameters.
+        # Do not warn if a class has no weight, or if only one class has weight: the scores are then constant for every
+        # choice of parameters.
         absent = np.flatnonzero(n_distinct[self._positives] == 0)
         if np.count_nonzero(n_distinct) > 1:
             self._warn_of_constant_problems(np.setdiff1d(constant, absent))

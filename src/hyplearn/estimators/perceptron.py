@@ -208,8 +208,8 @@ class PerceptronClassifier(StreamClassifier):
             reason = "Passes ended before max_epochs because mistakes no longer decreased: choose another reference, "
         else:
             reason = (
-                "Either no geodesic through the reference point separates the classes, or more passes are needed: "
-                "raise max_epochs, choose another reference, "
+                "Either no geodesic hyperplane through the reference point separates the classes, or more passes are "
+                "needed: raise max_epochs, choose another reference, "
             )
         warnings.warn(
             f"{type(self).__name__} still made mistakes in its last pass ({named}{more}).\n"
@@ -242,19 +242,21 @@ class PoincarePerceptron(PerceptronClassifier):
     ----------
     reference : str, callable or array-like, default="means"
         The point through which each boundary passes: the name of a strategy, a callable or an array, as in
-        :class:`PoincareSVC`. "means" is the point between the means of the two sides at which both are equally likely.
+        :class:`PoincareSVC`. "means" is the point between the means of the two sides at which both sides are equally
+        likely.
     max_epochs : int, default=1000
         Maximum number of passes over the data.
     shuffle : bool, default=True
         Whether to shuffle the rows before each pass. With fewer than 10,000 rows, the shuffled order depends only on
-        the rows and the seed, so that permuted rows, or copies of rows in place of weights, give the same fit. With
-        more rows, runs of 32 consecutive rows are shuffled, which is several times as fast.
+        the rows and the seed: the fit does not change if the rows are permuted, or if weights are replaced with copies
+        of rows. With more rows, runs of 32 consecutive rows are shuffled, which is several times as fast.
     random_state : int, RandomState instance or None, default=0
         Seed of the shuffling.
     keep : {"auto", "last", "average", "best"}, default="auto"
-        Which weights become ``coef_``: the last, the average over all visits, or those after the pass with the fewest
-        training errors ("best"). "auto" uses the average, unless the last weights separate the training rows and the
-        average does not; the last weights depend strongly on the last rows visited.
+        Which weights become ``coef_``: the last weights, the average over all visits, or the weights after the pass
+        with the fewest training errors ("best"). "auto" uses the average, because the last weights depend strongly on
+        the last rows visited. It uses the last weights only if they separate the training rows and the average does
+        not.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply ``sample_weight``.
     calibration : "cross-fitted" or None, default="cross-fitted"
@@ -285,7 +287,7 @@ class PoincarePerceptron(PerceptronClassifier):
     margin_ : ndarray of shape (n_problems,)
         Smallest signed hyperbolic distance from a training point to the boundary; NaN if the last pass made mistakes.
     calibration_ : Calibration
-        Slopes and offsets that turn distances into scores; absent without calibration and after ``partial_fit``.
+        Affine map from distances to calibrated scores; absent without calibration and after ``partial_fit``.
     decision_ : Decision
         The fitted model as an immutable object; predictions, plots and model files are computed from it.
     mistake_bound_ : ndarray of shape (n_problems,)
@@ -317,7 +319,7 @@ class PoincareSecondOrderPerceptron(PerceptronClassifier):
     """Poincaré second-order perceptron, which uses the correlations of earlier mistakes to make fewer mistakes.
 
     Its normal vector is ``(aI + S Sᵀ)⁻¹ ξ``, where S contains the rows of all mistakes so far and ξ is the sum of their
-    ``y z``. A mistake costs O(d²), any other row O(d).
+    ``y z``. A mistake takes O(d²) operations, and any other row takes O(d).
 
     Parameters
     ----------

@@ -33,15 +33,15 @@ def predict_to_file(
 ) -> None:
     """Predict points block by block, and write the predictions to a file.
 
-    The values are bitwise equal to those of the method itself. The file is replaced only when it is complete: after an
-    error or a killed process the previous file is still there.
+    The values are bitwise equal to those of the method itself. An existing file is replaced only when the new
+    one is complete: if an error occurs or the process is killed, the previous file is kept.
 
     Parameters
     ----------
     estimator : fitted classifier
         Any classifier that has the method and ``classes_``.
-    source : source of :func:`hyplearn.open_points`, or any of its inputs
-        The points. From files with named columns, the columns that the estimator was fitted with are read.
+    source : result of :func:`hyplearn.open_points`, or any of its inputs
+        The points. If the columns of a file have names, the columns to which the estimator was fitted are read.
     path : path
         ``.npy``
             An array with one row per point; strings are stored with a fixed width.

@@ -104,7 +104,7 @@ class StreamClassifier(OneVsRest):
         return Encoder(self.classes_, factors, absolute_curvature(self.curvature), projects(self))
 
     def _check_stream(self, X: Any, classes: Any, first: bool) -> None:
-        """Raise if the classes are missing or change, or if ``class_weight`` depends on the class counts."""
+        """Raise if X has a checkpoint, classes are missing or change, or ``class_weight`` depends on class counts."""
         if isinstance(X, CheckpointedPoints):
             raise ValueError(
                 f"partial_fit makes one pass and writes no checkpoint; got a checkpoint at {X.path}.\n"

@@ -40,8 +40,9 @@ from hyplearn.types import Array, EachCostOrAuto
 # Largest number of elements (rows times columns) for which all problems are solved together. For larger data, it is
 # faster to solve each problem separately.
 TOGETHER_NUMBERS = 2**20
-# Relative duality gap at which the held-out fits of the calibration stop if they are solved together. They start from
-# the fit to all rows and take at least one Newton step, which accounts for most of the difference from that fit.
+# Relative duality gap at which the held-out fits of the calibration stop if they are solved together. A loose value is
+# enough: each fit starts from the fit to all rows, and its first Newton step covers most of the difference between the
+# two fits.
 HELD_OUT_TOL = 1e-3
 # Size of the subsample on which C is chosen: at most CHOICE_NUMBERS elements (rows times columns), to limit the time,
 # but at least CHOICE_FEWEST rows. In many dimensions the time depends mainly on the number of rows, and fewer rows
@@ -65,7 +66,7 @@ def _streams(svc: "PoincareSVC") -> bool:
 
 @dataclass(eq=False, repr=False)
 class PoincareSVC(StreamClassifier):
-    r"""Support vector machine in the Poincaré ball, solved to a certificate of optimality.
+    r"""Support vector machine in the Poincaré ball, with a certificate of optimality.
 
     With features :math:`f_i` of the points and labels :math:`y_i = \pm 1`, finds the weights w that solve
 
@@ -87,15 +88,16 @@ class PoincareSVC(StreamClassifier):
         None for boundaries that need not pass through a given point. Otherwise the point p through which each boundary
         passes. "boundary": a point on a hyperplane that is fitted without a given p; if the convex hulls of the two
         sides are disjoint, the midpoint of their closest points. "means": the point between the means of the two sides
-        at which both are equally likely. "hull": as in the paper, the midpoint of the closest vertices of the two
+        at which both sides are equally likely. "hull": as in the paper, the midpoint of the closest vertices of the two
         hulls, in up to five dimensions. "closest": the midpoint of the closest points of the two hulls. "mean": the
         mean of all points. "origin": the centre of the ball. A callable gets the points, their labels ±1, their weights
         (None if all are equal) and c = -curvature, and returns the point. An array is the point itself, of shape
         (n_features,) for all problems, or (n_problems, n_features). See :mod:`hyplearn.reference`.
     C : float, array-like of shape (n_problems,) or "auto", default="auto"
-        Cost of margin violations, one for all binary problems or one for each. ``numpy.inf`` gives the hard margin,
-        which exists only if the classes are separable. "auto": with ``reference=None`` and the squared hinge, a power
-        of ten that is chosen by the log-loss on held-out folds; otherwise 1. ``C_`` contains the values used.
+        Cost of margin violations: one value for all binary problems, or one value per problem. ``numpy.inf`` gives the
+        hard margin, which exists only if the classes are separable. "auto": with ``reference=None`` and the squared
+        hinge, a power of ten that is chosen by the log-loss on held-out folds; otherwise 1. ``C_`` contains the values
+        used.
     fit_intercept : bool, default=True
         Whether to fit an intercept, for ``reference=None``; without one the boundaries are geodesic hyperplanes.
         Boundaries through a reference point never have an intercept.
@@ -105,7 +107,8 @@ class PoincareSVC(StreamClassifier):
         The margin to maximise. "bound": the paper's lower bound of the hyperbolic margin; the features are frame
         coordinates, whose norm is the distance from p. "exact": the hyperbolic margin itself; the norm of the features
         is the sinh of that distance, so points far from p dominate. With ``reference=None`` and ``C=numpy.inf``,
-        "exact" finds the widest margin of all geodesic hyperplanes (:func:`~hyplearn.reference.widest_margin`).
+        "exact" finds the widest margin of all geodesic hyperplanes (:func:`~hyplearn.reference.widest_margin`); the
+        fitted attributes are then those of a model with reference points.
     tol : float, default=1e-6
         Relative duality gap at which to stop.
     max_iter : int, default=100
@@ -113,10 +116,10 @@ class PoincareSVC(StreamClassifier):
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply C and ``sample_weight``.
     calibration : "cross-fitted" or None, default="cross-fitted"
-        How to turn uncalibrated scores into probabilities. "cross-fitted": with slopes and offsets fitted to the scores
-        of held-out rows (:mod:`hyplearn.decision.calibration`), at the cost of ``folds`` more fits; with at least 1,000
-        rows per coordinate, to the scores of training rows. None: no probabilities, and scores are not calibrated
-        (:meth:`decision_function`).
+        How to turn uncalibrated scores into probabilities. "cross-fitted": with an affine map that is fitted to the
+        scores of held-out rows (:mod:`hyplearn.decision.calibration`), at the cost of ``folds`` more fits. With at
+        least 1,000 rows per coordinate, the scores of training rows are used instead. None: no probabilities, and
+        scores are not calibrated (:meth:`decision_function`).
     folds : int, default=5
         Number of folds for ``calibration="cross-fitted"``.
     n_jobs : int, default=None
@@ -147,8 +150,9 @@ class PoincareSVC(StreamClassifier):
     intercept_ : ndarray of shape (n_problems,)
         Intercepts; only with ``reference=None``.
     reference_ : ndarray of shape (n_problems, n_features)
-        The reference points. With ``reference=None`` the mean of all points, once per problem; or, for more than two
-        classes whose means lie more than 2.75 curvature radii from it (root mean square), the mean of each class.
+        The reference points. With ``reference=None``, each row is the mean of all points; or the mean of the class, if
+        there are more than two classes and their means lie more than 2.75 curvature radii (root mean square) from the
+        mean of all points.
     status_ : ndarray of str of shape (n_problems,)
         "optimal" if the tolerance is reached; otherwise "max_iter", "stalled" (limited by rounding), "infeasible" (no
         hard margin) or "online" (after ``partial_fit``).
@@ -158,7 +162,7 @@ class PoincareSVC(StreamClassifier):
         Number of rows with α > 0 in each problem.
     support_ : ndarray of shape (n_support,)
         Indices of the rows with α > 0 in at least one problem. Empty if the data are read in blocks and there are more
-        than 2 million such rows; the gap is then proven from sums over them.
+        than 2 million such rows; the gap is then proven from sums over these rows.
     support_vectors_ : ndarray of shape (n_support, n_features)
         Points of the rows in ``support_``.
     dual_coef_ : ndarray of shape (n_problems, n_support)
@@ -173,7 +177,7 @@ class PoincareSVC(StreamClassifier):
         The boundary of each problem with its ``kind`` ("hyperplane", "equidistant", "horosphere" or "sphere") and its
         geodesic ``hyperplane`` (w, p) if it has one; None if the whole ball is on one side.
     calibration_ : Calibration
-        Slopes and offsets that turn distances into scores; absent without calibration and after ``partial_fit``.
+        Affine map from uncalibrated to calibrated scores; absent without calibration and after ``partial_fit``.
     decision_ : Decision
         The fitted model as an immutable object; predictions, plots and model files are computed from it.
     n_iter_, n_passes_ : ndarrays of shape (n_problems,)
@@ -209,7 +213,7 @@ class PoincareSVC(StreamClassifier):
     verbose: int = 0
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Solve every binary problem to the tolerance.
+        """Solve every binary problem until its relative duality gap is at most ``tol``.
 
         Parameters
         ----------
@@ -272,7 +276,7 @@ class PoincareSVC(StreamClassifier):
         report: FitReporter | None,
         threads: int,
     ) -> Iterator[Callable[[], Solution]]:
-        """Yield one function per binary problem, which solves it, or returns its solution if it is already solved."""
+        """Yield, for each binary problem, a function that solves it, or that returns its solution from ``solved``."""
         for k in range(self._n_problems):
             if k in solved:
                 yield partial(solved.__getitem__, k)
@@ -291,7 +295,7 @@ class PoincareSVC(StreamClassifier):
             )
 
     def _are_small(self, data: TrainingData) -> bool:
-        """Whether problems with the same centre share their rows and are small enough to be solved together."""
+        """Whether the problems can be solved together: small data, cone coordinates, squared hinge and finite C."""
         fits = data.in_memory and data.n_rows * self._rows.n_columns(data.n_features) <= TOGETHER_NUMBERS
         return fits and self.reference is None and self.loss == "squared_hinge" and bool(np.all(np.isfinite(self.C_)))
 
@@ -306,7 +310,10 @@ class PoincareSVC(StreamClassifier):
         return Problems.of_classes(rows[0] if shared else np.stack(rows), codes, positives, block.row_weights)
 
     def _chosen_cost(self, data: TrainingData) -> ChosenCost:
-        """Return the given C or, if "auto", the power of ten with the smallest held-out log-loss and weights for it."""
+        """Return the given C or, if it is "auto", choose a power of ten by the log-loss on held-out rows.
+
+        With a reference point or the hinge loss, "auto" is 1.
+        """
         if not _is_auto(self.C):
             return ChosenCost(self.C)
         if self.reference is not None or self.loss != "squared_hinge":
@@ -326,9 +333,12 @@ class PoincareSVC(StreamClassifier):
                 yield self._refit(data.reweighted(own))
 
     def _refit_together(self, data: TrainingData, weights: Sequence[Array]) -> tuple[Array, Array]:
-        """Return the weights of all problems, of shape (n_folds, n_problems, m), and the largest gap of each fold."""
+        """Fit all problems together, once for each array of weights.
+
+        Return the weight vectors, of shape (n_folds, n_problems, n_columns), and the largest duality gap of each fold.
+        """
         # If the data are a subsample, all of these fits deviate from the fit to all rows in the same way. The last fit,
-        # in which no row is held out, measures this deviation.
+        # in which no row is held out, measures this deviation, which is subtracted from the other fits.
         rows, n = data.gathered(), len(weights) + 1
         folds = self._problems(rows, data.c).in_folds(np.column_stack([*weights, rows.row_weights]))
         start = np.repeat(self._W, n, axis=0)
@@ -343,7 +353,11 @@ class PoincareSVC(StreamClassifier):
             solutions = list(each(operator.call, solvers))
         unsolved = [solution.gap for solution in solutions if solution.status != "optimal"]
         if unsolved:
-            warnings.warn(f"The relative duality gap is {max(unsolved):.1e}.", ConvergenceWarning, stacklevel=2)
+            warnings.warn(
+                f"The relative duality gap is {max(unsolved):.1e}, not tol={self.tol:.1e}.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return self._decision_of(np.stack([solution.w for solution in solutions]))
 
     def _decision_of(self, W: Array) -> Decision:
@@ -504,7 +518,7 @@ class PoincareSVC(StreamClassifier):
         """Raise if a hard-margin problem has no solution, and warn if a problem did not reach the tolerance."""
         infeasible = np.flatnonzero(self.status_ == "infeasible")
         if infeasible.size:
-            boundary = "boundary" if self.reference is None else "geodesic through the reference point"
+            boundary = "boundary" if self.reference is None else "geodesic hyperplane through the reference point"
             raise InfeasibleError(
                 f"No {boundary} separates the classes ({self._names(infeasible)}): the hard margin has no solution, "
                 "and dual_coef_ proves it.\nUse a soft margin, such as C=1000, or another reference."
@@ -518,7 +532,7 @@ class PoincareSVC(StreamClassifier):
 def _descend(
     block: LabelledBlock, state: Sequence[Descent], threads: int, *, builders: Sequence[RowBuilder]
 ) -> list[Descent]:
-    """Take a gradient step for each row of a block in every problem; return a new state and leave the old unchanged."""
+    """Take a gradient step for each row of a block in every problem; return a new state; keep ``state`` unchanged."""
     following = [replace(descent, w=descent.w.copy()) for descent in state]
     for descent, build in zip(following, builders, strict=True):
         descent.stream(build(block))

@@ -30,7 +30,7 @@ DEEP = 2.75
 
 
 class RowKind(ABC):
-    """Base class that builds the rows of binary problems, and converts the fitted normal vectors to a Decision."""
+    """Base class that builds the rows of binary problems, and converts the fitted weights to a Decision."""
 
     @abstractmethod
     def n_columns(self, d: int) -> int:
@@ -102,7 +102,7 @@ class WidestRows(PointRows):
     """Rows of z features at a point of the hyperplane with the widest margin, for SVMs without a reference point."""
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """Return, for each problem, a point of the hyperplane with the widest margin, or a point in both hulls."""
+        """Return, for each problem, a point of the widest-margin hyperplane; if none exists, a point in both hulls."""
         return np.stack([_point_of(widest(data, side)) for side in sides])
 
 
@@ -115,7 +115,7 @@ def _point_of(found: WidestMargin) -> Array:
 
 @dataclass(frozen=True)
 class FreeRows(RowKind):
-    """Rows of cone coordinates about a mean; the boundaries are generalised spheres or geodesic hyperplanes."""
+    """Rows of cone coordinates about a mean; the boundaries are generalised spheres."""
 
     intercept: bool
 

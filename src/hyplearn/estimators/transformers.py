@@ -27,7 +27,7 @@ class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self.n_features_in_
 
     def _transformed(self, X: Any) -> Array:
-        """Validate rows for ``inverse_transform``; their column names differ from the names seen in ``fit``."""
+        """Validate rows for ``inverse_transform``, but not their column names, which differ from those in ``fit``."""
         check_is_fitted(self)
         X = check_array(X, dtype=(np.float64, np.float32), estimator=self, input_name="X")
         if X.shape[1] != self.n_features_in_:
@@ -119,7 +119,7 @@ class TangentSpace(BallTransformer):
 
 @dataclass(eq=False, repr=False)
 class ExpMap(BallTransformer):
-    r"""Map R^d to the ball with the exponential map at the centre, for features that are not hyperbolic yet.
+    r"""Map R^d to the ball with the exponential map at the centre, for Euclidean features.
 
     A row v becomes the point at hyperbolic distance :math:`\|v\|` from the centre, in the direction of v.
 

@@ -36,7 +36,10 @@ EVALUATED_ROWS = 2**16
 
 
 def training_data(estimator: Any, points: PointSource) -> TrainingData:
-    """Validate labelled points and count the classes, in one pass; set ``classes_``."""
+    """Validate labelled points and return them as training data; set ``classes_``.
+
+    Rows that lie far beyond the other rows of their class are left out if ``estimator.trims`` is True.
+    """
     c, threads = absolute_curvature(estimator.curvature), threads_of(estimator.n_jobs)
     project = projects(estimator)
     found = count_classes(points, c, threads)
@@ -66,7 +69,7 @@ def _ruling_rows(estimator: Any, data: TrainingData) -> str:
         return ""
     return (
         f'reference="{reference}" is defined by the extreme rows of each class, and {len(far.rows)} of {data.n_rows} '
-        f"rows lie far beyond the others: {far.named(estimator.classes_)}.\n"
+        f"rows lie far beyond the others of their class: {far.named(estimator.classes_)}.\n"
         'Check the embedding, leave them out with trim=True, or pass reference="boundary".'
     )
 
@@ -152,12 +155,12 @@ def check_features(estimator: Any, points: PointSource) -> None:
 
 
 def check_feature_names(estimator: Any, points: PointSource) -> None:
-    """Raise if the coordinates of a source have different names than those of the training data."""
+    """Raise if the coordinate names of a source differ from the coordinate names of the training data."""
     known = getattr(estimator, "feature_names_in_", None)
     if known is not None and points.feature_names is not None and list(known) != points.feature_names:
         raise ValueError(
             f"{points.name} has the coordinates {listed(points.feature_names)}; {type(estimator).__name__} was fitted "
-            f"on {listed(list(known))}.\nPass open_points(..., points=) with the names in that order."
+            f"on {listed(list(known))}.\nPass open_points(..., points=) with the names in the order of the fit."
         )
 
 
@@ -208,25 +211,25 @@ def report_outside(outside: Outside, n_rows: int, c: float, project: bool, *, tr
     if outside.advice:
         raise ValueError(sentence + outside.advice)
     if training and outside.n_outside > MOST_OUTSIDE * n_rows:
-        reason = ' outside="project" is for embeddings with a few such points.' if project else ""
+        reason = ' outside="project" is for embeddings with only a few points outside.' if project else ""
         raise ValueError(f"{sentence}{reason}\nRescale the embedding, or set curvature to that of your embedding.")
     if not project:
         raise ValueError(
             f'{sentence}\nRescale the embedding, pass outside="project", or set curvature to that of your embedding.'
         )
     warnings.warn(
-        f"{sentence} They were moved onto the largest representable radius.", DataConversionWarning, stacklevel=4
+        f"{sentence} They were moved to the largest representable radius.", DataConversionWarning, stacklevel=4
     )
 
 
 def inside_rows(
     estimator: Any, X: Array, name: str = "X", *, start: int = 0, keep_dtype: bool = False
 ) -> tuple[Array, Array]:
-    """Return the points, with every row inside the ball, and their gaps.
+    """Return the points, all of them inside the ball, and their gaps.
 
-    Rows on or outside the rim raise an error. With ``outside="project"`` they are instead moved to the largest radius
-    of float64 with a warning, so that float32 points give the same model; with ``keep_dtype`` they are moved to the
-    largest radius of their own dtype.
+    Raise an error if rows lie on or outside the rim. With ``outside="project"``, warn instead and move these rows to
+    the largest radius of float64, so that float32 and float64 points give the same model. With ``keep_dtype``, move
+    them to the largest radius of their own dtype.
     """
     project, c = projects(estimator), absolute_curvature(estimator.curvature)
     gaps = row_gaps(X, c)
@@ -262,7 +265,7 @@ def evaluate(estimator: Any, X: Any, function: Callable[[Array, Array], Array]) 
 def _evaluate_parts(function: Callable[[Array, Array], Array], X: Array, gaps: Array | None, c: float) -> Any:
     """Evaluate a function part by part; if the gaps are None, compute them, and return None if a row lies outside.
 
-    The gaps of a part are computed just before they are used, because an array of all gaps would not fit the cache.
+    The gaps of a part are computed just before they are used: an array of all gaps would not fit into the cache.
     """
     out, step = None, max(1, min(EVALUATED_ROWS, BLOCK_NUMBERS // X.shape[1]))
     for start in range(0, len(X), step):
@@ -299,7 +302,7 @@ def lazily(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype
 def check_stopping(tol: Any, max_iter: Any) -> None:
     """Raise unless tol is between 0 and 1 and max_iter is a positive integer."""
     if not isinstance(tol, (int, float, np.number)) or not 0 < tol < 1:
-        raise ValueError(f"tol must be a number between 0 and 1, a relative duality gap; got {tol!r}.")
+        raise ValueError(f"tol must be a number between 0 and 1 (a relative duality gap); got {tol!r}.")
     if not isinstance(max_iter, (int, np.integer)) or max_iter < 1:
         raise ValueError(f"max_iter must be an integer of at least 1; got {max_iter!r}.")
 

@@ -1,4 +1,4 @@
-"""Convert the columns that colour the points of a page to JSON values, and choose the colours of categories."""
+"""Columns by which the points of a page can be coloured: conversion to JSON values, and colours of categories."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def _circle(colour: str) -> Style:
 
 
 def checked_palette(given: Any) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Validate a palette; return the colours of classes and the colours of each column's categories as "#RRGGBB"."""
+    """Validate a palette; return the colours of the classes, and of the categories in each column, as "#RRGGBB"."""
     if given is None:
         return {}, {}
     if not isinstance(given, Mapping):
@@ -121,7 +121,7 @@ def _categories(values: Any) -> list[str] | None:
 
 
 def _coded(values: Array, categories: list[str] | None) -> tuple[Array, list[str]]:
-    """Return the category code of each value, and the names of the categories, including one for missing values."""
+    """Return the code of each value, and the names of the categories; missing values have the category "missing"."""
     texts = np.array([MISSING if _is_missing(value) else str(value) for value in values.tolist()], dtype=object)
     present = [str(one) for one in distinct(texts)[0]]
     known = categories if categories is not None else [one for one in present if one != MISSING]

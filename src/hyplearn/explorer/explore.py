@@ -124,7 +124,7 @@ def explore(
     r"""Create an interactive page that shows the regions and boundaries of a fitted classifier, and points in the disk.
 
     The page is one self-contained HTML file, which needs only a browser and no network. Dragging moves the disk by
-    hyperbolic translations, the wheel or two fingers zoom, and hovering over a point shows its name, class,
+    hyperbolic translations, the mouse wheel or a pinch gesture zooms, and hovering over a point shows its name, class,
     probabilities and distances to boundaries. Points can be searched by name, coloured by any column, and selected. The
     URL contains the current view.
 
@@ -146,16 +146,17 @@ def explore(
         class have the colour of this class. For a :class:`~hyplearn.ConformalClassifier`, columns with the prediction
         sets, and with the answers in a hierarchy, are added automatically.
     palette : mapping, optional
-        Mapping of class labels to colours, such as ``{"cat": "#E8660C"}``. The name of a column may be mapped to
-        another mapping, of its categories to colours. All other classes and categories keep their default colours.
+        Mapping of class labels to colours, such as ``{"cat": "#E8660C"}``. The name of a column can be mapped to
+        a second mapping, from the categories of this column to colours. All other classes and categories keep their
+        default colours.
     parents : array-like of shape (n,), optional
         Row number of each point's parent in a tree, or -1 for the root. Children and parents are connected by
         geodesics.
     edges : array-like of shape (m, 2), optional
         Pairs of rows of X to connect by geodesics, for graphs other than trees.
     of : {"training", "held-out"}, optional
-        Whether the points are training or held-out data. The page mentions this next to the accuracy; by default it
-        says "these points".
+        Whether the points are training or held-out data, which is shown next to the accuracy. By default, the page
+        shows "these points" instead.
     path : path, optional
         File to save the page to.
     curvature : float, optional
@@ -171,9 +172,9 @@ def explore(
     Notes
     -----
     Coordinates are stored as float64. In float32, a point at the hyperbolic radius 12 would be displaced by
-    a pixel after it is dragged to the centre. For curvatures other than -1, coordinates are scaled by √c, which moves
-    points by up to 3e-16 / (1 - c‖x‖²). A page with 50,000 points without names has 1.7 MB; each column of numbers adds
-    0.3 MB.
+    a pixel after it is dragged to the centre. For curvatures other than -1, coordinates are multiplied by √c; the
+    rounding error moves points by up to 3e-16 / (1 - c‖x‖²). A page with 50,000 points without names has 1.7 MB; each
+    column of numbers adds 0.3 MB.
 
     Examples
     --------
@@ -190,7 +191,7 @@ def explore(
     estimators = list(estimator) if isinstance(estimator, (list, tuple)) else [estimator]
     if not 1 <= len(estimators) <= 2:
         raise ValueError(
-            f"A page shows one model or two models; got {len(estimators)}.\nPass a classifier or a list of two."
+            f"A page can show one or two models; got {len(estimators)}.\nPass one classifier or a list of two."
         )
     extras = Extras(names=names, edges=edges, parents=parents, columns=columns, palette=palette, of=of, title=title)
     found = scene(estimators, X, y, extras, curvature)

@@ -20,13 +20,17 @@ from hyplearn.types import Array
 # Number of pixels along each side of the prediction table, for classifiers that the page cannot evaluate. The table
 # takes 0.5 MB before base64 encoding.
 TABLE_PIXELS = 512
-# Number of most likely classes per point whose probabilities are stored, if the page cannot compute probabilities.
+# If the page cannot compute probabilities, the probabilities of the TOP most likely classes of each point are stored.
 TOP = 3
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Classifier with its decision, the plane of the page, and the decision that the page can evaluate (or None)."""
+    """Classifier, its decision, and the plane and the decision with which the page draws it.
+
+    ``plane`` is None in two dimensions. ``shown`` is a two-dimensional decision that the page can evaluate, or None if
+    the page shows a table of predictions instead.
+    """
 
     estimator: Any
     decision: Decision | ForeignDecision
@@ -143,9 +147,10 @@ def _model_names(models: list[Fitted]) -> list[str]:
 
 
 def _across(decision: Decision) -> Decision | None:
-    """Restrict a binary decision to the plane across its boundary; None unless the distance determines the scores.
+    """Restrict a binary decision to the plane of the page; return None if its scores cannot be computed there.
 
-    The centre of this plane is a point of the hyperplane, and the normal of the hyperplane points to the right.
+    The scores must depend only on the signed distance to a hyperplane, as for the links "arsinh" and "z". The centre of
+    the plane is a point of this hyperplane, and the normal of the hyperplane points to the right.
     """
     found = decision.boundary()
     if not isinstance(found, Equidistant) or decision.link not in ("arsinh", "z"):

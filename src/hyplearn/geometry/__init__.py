@@ -1,6 +1,7 @@
 """Geometry of the Poincaré ball and related models, as pure functions on arrays.
 
-Rows are points, the base point comes last, and every function takes ``c``, the absolute curvature.
+The rows of an array are points. A base point follows the arguments that refer to it, as in ``log_map(x, p)``. Every
+function takes ``c``, the absolute curvature.
 """
 
 from hyplearn.geometry.ball import (

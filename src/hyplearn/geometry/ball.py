@@ -205,7 +205,7 @@ def ray(v: Points, p: Points, t: Scalars, *, c: float = 1.0) -> Array:
     if not np.all(length > 0):
         raise ValueError(
             "v must be nonzero, because it gives the direction of the ray; got a zero vector.\n"
-            "Pass a nonzero v, or use p itself."
+            "Pass a nonzero v. The point at distance 0 is p itself."
         )
     return exp_map((t * _gap(p, c) / 2 / length)[..., None] * v, p, c=c)
 
@@ -281,16 +281,16 @@ def exp_map(v: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def step_along(v: Array, p: Array, *, c: float = 1.0) -> Array:
-    """Compute the exponential map in float64 and without validation.
+    """Compute the exponential map in plain float64, without validation.
 
-    For one point this is much faster than :func:`exp_map`. It is meant for iterative algorithms, in which later steps
-    correct the rounding error of earlier ones.
+    The result is less accurate than that of :func:`exp_map`, but for one point it is computed much faster. The function
+    is meant for iterative algorithms, in which later steps correct the rounding errors of earlier steps.
     """
     gap_p: Array = row_gaps(p.reshape(-1, p.shape[-1]), c).reshape(p.shape[:-1])
     length = np.sqrt(np.einsum("...j,...j->...", v, v))
     tau = np.tanh(np.sqrt(c) * length / gap_p)
     m = v / np.where(length > 0, length, 1.0)[..., None] + (tau * np.sqrt(c))[..., None] * p
-    # TINY prevents a division by 0: m vanishes if the step is 0, or if it ends at the point of the rim opposite to p.
+    # TINY prevents a division by 0: m is 0 if v is 0, or if the geodesic ends on the rim, at the point opposite p.
     step = gap_p * tau / np.sqrt(c) / np.maximum(np.einsum("...j,...j->...", m, m), TINY)
     return pull_inside(p + step[..., None] * m, c)
 
@@ -302,9 +302,10 @@ def transport(v: Points, p: Points, q: Points, *, c: float = 1.0) -> Array:
     .. math:: P_{p \to q}(v) = \frac{\sigma_p}{\sigma_q} \operatorname{gyr}[q, -p]\, v
               = \frac{g_q}{g_p} (I - 2 e e^T)(I - 2 \hat s \hat s^T)\, v
 
-    where ``ŝ`` is the unit vector of q - p, and e is the unit velocity with which the geodesic arrives at q. The first
-    reflection is the differential of the inversion that swaps p and q, whose centre lies on the line through p and q.
-    The second reflection corrects the sign of the velocity. Reflections lose no digits, even near the rim.
+    where ``ŝ`` is the unit vector in the direction of q - p, and e is the unit velocity of the geodesic at q. The
+    reflection along ŝ, which is applied first, is the differential of the inversion that swaps p and q; the centre of
+    this inversion lies on the line through p and q. The reflection along e corrects the sign of the velocity, which the
+    inversion reverses. Reflections lose no digits, even near the rim.
     """
     s = q - p
     length = _norm(s)

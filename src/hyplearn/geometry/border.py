@@ -1,7 +1,7 @@
-"""Validate the arguments of the public functions of ``hyplearn.geometry``, and round their results.
+"""Validate the arguments of the public functions of ``hyplearn.geometry``, and convert their results.
 
-A function decorated with :func:`border` receives finite float64 arrays of the same dimension and a positive ``c``, so
-its formulas need no further checks.
+A function decorated with :func:`border` receives a positive ``c`` and finite float64 arrays with the same number of
+coordinates, so its formulas need no further checks. Its result is converted to the float type of the arguments.
 """
 
 import functools
@@ -22,7 +22,7 @@ P = ParamSpec("P")
 def border(
     *vectors: str, scalars: tuple[str, ...] = (), into_ball: bool = False
 ) -> Callable[[Callable[P, Array]], Callable[P, Array]]:
-    """Decorator that validates the arguments of a geometric function, and converts its result to their float type.
+    """Return a decorator that validates the arguments of a function and converts its result to their float type.
 
     Parameters
     ----------
@@ -31,7 +31,8 @@ def border(
     scalars : tuple of str
         Names of the arguments that contain one number per vector; they broadcast against the leading axes.
     into_ball : bool
-        Whether the result contains points. Points that lie on or outside the rim after rounding are then moved inside.
+        Whether the result consists of points. If so, points that rounding places on or outside the rim are moved
+        inside the ball.
     """
 
     def decorate(function: Callable[P, Array]) -> Callable[P, Array]:
@@ -97,7 +98,7 @@ def check_integer(name: str, value: object, least: int) -> None:
 
 
 def is_integer(value: object, least: int) -> bool:
-    """Whether a value is an integer of at least ``least``; bools do not count as integers."""
+    """Return whether a value is an integer of at least ``least``; bools do not count as integers."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
 
 
@@ -235,7 +236,7 @@ def hyperboloid_advice(X: Array, c: float) -> str:
     """Return advice on how to convert rows that lie on a hyperboloid, or an empty string for other rows.
 
     Rows on a hyperboloid satisfy ``t² - ‖s‖² = r²`` with the same radius r for all rows. The time coordinate t is the
-    first or the last column.
+    first or the last column, and s contains the other columns.
     """
     rows = X.astype(np.float64)
     for time, column in (("first", 0), ("last", -1)) if rows.shape[1] > 1 and len(rows) > 2 else ():

@@ -1,10 +1,10 @@
 r"""The closest points of two convex hulls in any dimension, with a proven error bound.
 
 Half-spaces are convex. If each hull lies in a half-space and the boundaries of the two half-spaces have a common
-perpendicular, then the distance between the hulls is at least the distance between the boundaries along that
-perpendicular. This is the certificate. It is computed along the geodesic L through the current points a and b. Let k be
-the Klein coordinates about a and let u be the unit velocity of L at a. Then all rows of the first hull lie behind the
-hyperplane that is perpendicular to L at the distance
+perpendicular, then the distance between the boundaries along that perpendicular is a lower bound on the distance
+between the hulls. Here, the common perpendicular is the geodesic L through the current points a and b. For c = 1, let k
+be the Klein coordinates about a, and let u be the unit velocity of L at a. Then all rows of the first hull lie behind
+the hyperplane that is perpendicular to L at the distance
 
 .. math:: \delta_a = \operatorname{artanh} \max_i \langle k_i, u \rangle
 
@@ -12,10 +12,11 @@ beyond a. The same is true of the second hull at b, so the distance between the 
 :math:`d(a, b) - \delta_a - \delta_b`. Computing this bound takes one pass over the rows. If both δ are zero, a and b
 are the closest points.
 
-The points move by Newton's method on a few working rows, to which each pass adds the rows farthest beyond a and b. In
-Klein coordinates about a and b the hulls are Euclidean hulls. To second order in the displacements (η along L and τ
-orthogonal to L, with the displacements at b transported to a along L) the cosh of the new distance d' is a convex
-quadratic function, which is smooth even if the hulls intersect:
+The points a and b are moved by Newton's method on a few working rows of each set. Each pass adds the rows farthest
+beyond a and b to the working rows. In Klein coordinates about a and b the hulls are Euclidean hulls. Let η be the
+displacement of a point along L, and τ its displacement orthogonal to L, where displacements of b are transported to a.
+To second order in η and τ, the cosh of the new distance d' is a convex quadratic function, which is smooth even if the
+hulls intersect:
 
 .. math:: \frac{\cosh d'}{\cosh d} = \tfrac12 (\eta_b - \eta_a + \tanh d)^2 + \tfrac12 \|\tau_a\|^2
           + \tfrac12 \|\tau_b\|^2 - \frac{\langle \tau_a, \tau_b \rangle}{\cosh d} + \text{const}
@@ -39,8 +40,8 @@ from hyplearn.types import Array, Points
 
 HalfSpace: TypeAlias = tuple[Array, Array]
 Status: TypeAlias = Literal["optimal", "intersect", "max_iter"]
-# Distance (for c = 1) that is used if its hyperbolic tangent, the height of a row, rounds to 1. It is larger than any
-# distance between points in float64.
+# Distance (for c = 1) assigned to a row if its height, which is the hyperbolic tangent of the distance, rounds to 1. It
+# is larger than any distance between float64 points.
 FARTHEST = 80.0
 # If the midpoint between the two sets has a smaller gap than this, all points are first translated, so that the
 # midpoint lies at the origin, where floats are dense.
@@ -49,8 +50,8 @@ NEAR_THE_RIM = 0.1
 # length of the line search.
 NEWTON_STEPS = 30
 SMALLEST_STEP = 1e-8
-# If a set has more coordinates than this, the passes over the two sets run in two threads. With fewer coordinates, a
-# pass takes less time than handing it to a thread.
+# If the array of a set has more elements than this, the passes over the two sets run in two threads. With fewer
+# elements, a pass takes less time than handing it to a thread.
 THREADED_NUMBERS = 2**15
 
 
@@ -63,10 +64,10 @@ class ClosestPoints:
     a, b : ndarray of shape (d,)
         The closest points. If the hulls intersect, a and b are equal up to rounding.
     support_a, support_b : ndarray of int
-        Indices of the rows of ``X_a`` and ``X_b`` of which a and b are combinations.
+        Indices of the rows of ``X_a`` that are combined to a, and of the rows of ``X_b`` that are combined to b.
     weights_a, weights_b : ndarray
-        Weights of these rows, which are positive and sum to 1. Point a is the sum of ``weights_a`` times the
-        hyperboloid coordinates of ``X_a[support_a]``, scaled back onto the hyperboloid; b is defined likewise.
+        Weights of these rows. The weights of each set are positive and sum to 1. The point a is the weighted sum of the
+        hyperboloid coordinates of ``X_a[support_a]``, scaled back onto the hyperboloid, and likewise for b.
     distance : float
         Hyperbolic distance between a and b, an upper bound on the distance between the hulls.
     lower_bound : float
@@ -76,8 +77,9 @@ class ClosestPoints:
         Hyperplanes H(w, p) with ``signed_distance(X_a, *half_space_a) <= 0`` for all rows, and likewise for b. Each w
         points to the other hull along the geodesic between the two points p, which is the common perpendicular.
     status : str
-        "optimal" if the gap is within the tolerance, "intersect" if a and b are equal up to rounding, so that the hulls
-        have a common point, and "max_iter" otherwise. The bounds are valid in all three cases.
+        "optimal" if ``distance - lower_bound`` is within the tolerance, "intersect" if a and b are equal up to
+        rounding, so that the hulls have a common point, and "max_iter" otherwise. The bounds are valid in all three
+        cases.
     n_iter : int
         Number of passes over all rows.
     """
@@ -113,8 +115,9 @@ def closest_points(
     c : float
         Absolute curvature.
     tol : float
-        Largest gap between the distance and its lower bound, relative to the distance if that is above 1. A gap below
-        the spacing of float64 points around a and b, which is ``8 eps / (1 - c‖a‖²)`` for a, is always accepted.
+        Largest accepted difference between the distance and its lower bound. It is relative to the distance if the
+        distance is above 1. A difference below the spacing of float64 points around a and b is always accepted; around
+        a, this spacing is ``8 eps / (1 - c‖a‖²)``.
     max_iter : int
         Maximum number of passes over all rows.
     threads : int
@@ -244,17 +247,17 @@ class _Hull:
 
     @property
     def gap(self) -> float:
-        """Gap between the current point and the rim."""
+        """Gap ``1 - c‖x‖²`` of the current point."""
         return float(row_gaps(self.point[None], self.c)[0])
 
     def klein(self) -> tuple[Array, Array]:
-        """Compute Klein coordinates (for c = 1) of the working rows about the current point, and their weights."""
+        """Return the working rows in Klein coordinates (for c = 1) about the current point, and their weights there."""
         K, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c, np.sqrt(self.c))
         weights = self.weights * times
         return K, weights / weights.sum()
 
     def moved_to(self, weights: Array) -> "_Hull":
-        """Return a copy whose current point is the weighted mean of the Klein coordinates of the working rows."""
+        """Return a copy at the mean, in Klein coordinates, of the working rows with the given weights."""
         new = copy(self)
         _, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c)
         new.weights = weights / times
@@ -278,12 +281,12 @@ class _Hull:
         return _unit(log_map(other, self.point, c=self.c))
 
     def half_space(self, u: Array, delta: float) -> HalfSpace:
-        """Return the half-space with boundary perpendicular to u, ``delta`` (for c = 1) beyond the current point."""
+        """Return the half-space with a boundary perpendicular to u, ``delta`` (for c = 1) beyond the current point."""
         p = ray(u, self.point, delta / np.sqrt(self.c), c=self.c)
         return _unit(transport(u, self.point, p, c=self.c)), p
 
     def add_rows_beyond(self, u: Array) -> float:
-        """Add the rows farthest beyond the current point along u; return the distance of the farthest (for c = 1)."""
+        """Add the rows that lie farthest beyond the current point along u; return the largest distance (for c = 1)."""
         heights = np.empty(len(self.X))
         _heights(self.X, unrolled(self.point), u, self.gaps, self.gap, self.c, heights)
         highest = heights.max()
@@ -318,7 +321,7 @@ def _heights(X, p, u, gaps, gap_p, c, out):  # type: ignore[no-untyped-def]
 
 
 def _newton(A: _Hull, B: _Hull, goal: float) -> tuple[_Hull, _Hull]:
-    """Take Newton steps on the working rows until the gap is at most ``goal`` or the points stop moving."""
+    """Take Newton steps until δ_a + δ_b over the working rows is at most ``goal``, or until the points stop moving."""
     view = _View(A, B)
     for _ in range(NEWTON_STEPS):
         if view.apart <= TOUCHING or view.gap <= goal:
@@ -356,7 +359,7 @@ class _View:
         return _View(self.A.moved_to(weights[:n_a]), self.B.moved_to(weights[n_a:]))
 
     def improves(self, old: "_View") -> bool:
-        """Whether the points are closer than in ``old``, or are equally close up to rounding and have a smaller gap."""
+        """Return whether the points are closer than in ``old``, or as close up to rounding with a smaller δ_a + δ_b."""
         if self.apart < old.apart - self.spacing:
             return True
         return self.apart <= old.apart + self.spacing and self.gap < 0.9 * old.gap
@@ -367,7 +370,7 @@ class _View:
         return EPS * (1 / self.A.gap + 1 / self.B.gap + self.apart)
 
     def quadratic(self) -> Array:
-        """Matrix H of the quadratic function ``wᵀ H w / 2`` that a Newton step minimises over the weights w."""
+        """Compute the matrix H of the function ``wᵀ H w / 2``, which a Newton step minimises over the weights w."""
         slope, coupling = np.tanh(self.apart), 1 / np.cosh(self.apart)
         H_aa = self.K_a @ self.K_a.T
         H_bb = self.K_b @ self.K_b.T + slope * (self.eta_b[:, None] + self.eta_b) + slope**2

@@ -14,8 +14,8 @@ from numba import njit
 
 from hyplearn.numerics import coordinate, fma
 
-# Bound on the relative rounding error of each term of a predicate: 16 half units in the last place, because a term is a
-# product of at most eight rounded factors and two sums.
+# Bound on the relative rounding error of each term of a predicate: 16 half units in the last place. A term has at most
+# eleven rounding errors of half a unit each. The rest allows for the rounding errors of the bound itself.
 ERROR = 8 * np.finfo(float).eps
 # Smallest size of the terms of a predicate for which the error bound is valid. Smaller terms may have underflowed.
 SMALLEST_SAFE_SIZE = 1e-250
@@ -181,7 +181,7 @@ def point(X, i):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def turn(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
-    """Return the sign of ``det[z_A(B), z_A(C)]``: 1 for left turns, -1 for right turns, 0 if all lie on a geodesic."""
+    """Return the sign of ``det[z_A(B), z_A(C)]``: 1 for a left turn, -1 for a right turn, 0 on a common geodesic."""
     value, bound = turn_and_bound(A, B, C, gap_a, c)
     if abs(value) > bound:
         return np.sign(value)
@@ -228,7 +228,7 @@ def higher(P, Q, X, Y, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _exact_turn(A, B, C, c):  # type: ignore[no-untyped-def]
-    """Compute the exact value of :func:`turn_and_bound`, as the determinant of the rows ``(1 + c‖x‖², x)``."""
+    """Compute the exact value of :func:`turn_and_bound`: the determinant of rows ``(1 + c‖x‖², x)`` for A, B and C."""
     total = np.empty(0)
     for P, Q, R in ((A, B, C), (B, C, A), (C, A, B)):
         total = _plus(total, _times(_one_plus(c, P), _cross(Q, R)))
@@ -311,5 +311,5 @@ def _grow(out, size, a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _sign(e):  # type: ignore[no-untyped-def]
-    """Return the sign of an expansion: the sign of its last float, which exceeds the sum of the others in size."""
+    """Return the sign of an expansion: its last float exceeds the sum of the others in absolute value."""
     return np.sign(e[e.size - 1]) if e.size else 0.0

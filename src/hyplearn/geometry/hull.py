@@ -4,10 +4,10 @@ A set is convex if it contains the geodesic between any two of its points. The c
 smallest convex set that contains them. In the disk all comparisons are exact (:mod:`hyplearn.geometry.disk_hull`), so
 that exactly the vertices are found.
 
-A Euclidean disk about a point m of the ball is strictly convex (its rim has geodesic curvature
-``(1 + c r² - c‖m‖²) / 2r > 0``), so the row at the largest Euclidean distance from any given point is a vertex. Both
-algorithms start at such a row. The paper starts at the lowest row, or at the leftmost and rightmost rows, which need
-not be vertices.
+A Euclidean disk of radius r about a point m of the ball is strictly convex, because its boundary circle has the
+geodesic curvature ``(1 + c r² - c‖m‖²) / 2r > 0``. Therefore the row at the largest Euclidean distance from any given
+point is a vertex. Graham scan and Quickhull start at such a row. The paper starts at the lowest row, or at the leftmost
+and rightmost rows, which need not be vertices.
 """
 
 import math
@@ -45,9 +45,9 @@ def graham_scan(X: Points, *, c: float = 1.0) -> Array:
     """Find the vertices of the convex hull of points in the disk with the Poincaré Graham scan.
 
     The rows are sorted by the angle of ``log_A(x)`` at a vertex A. They are then visited in this order and pushed onto
-    a stack of candidates. Before a row x is pushed, the top S₋₁ of the stack is removed while there is no left turn at
-    S₋₁, that is, while ``det[z(S₋₁), z(x)] ≤ 0`` for z at the candidate below S₋₁. Both the order and the turns are
-    determined exactly.
+    a stack of candidates. Let S₋₁ be the top of the stack and S₋₂ the candidate below it. Before a row x is pushed, S₋₁
+    is removed repeatedly until the path S₋₂, S₋₁, x turns left, that is, until ``det[z(S₋₁), z(x)] > 0`` with the
+    vectors z at S₋₂. Both the order and the turns are determined exactly.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
     if d > MAX_HULL_DIMENSION:
         raise ValueError(
             f"Hull vertices can be computed in up to {MAX_HULL_DIMENSION} dimensions; X has {d} columns.\n"
-            "Use hyplearn.geometry.closest_points, which finds the closest points of two hulls without their vertices."
+            "Use hyplearn.geometry.closest_points, which needs no vertices to find the closest points of two hulls."
         )
     if d == 1:
         ends = np.array([np.argmin(X), np.argmax(X)])
@@ -149,7 +149,8 @@ def closest_vertices(X_a: Points, X_b: Points, *, c: float = 1.0) -> tuple[int, 
     Returns
     -------
     i, j : int
-        Row numbers of the closest pair ``X_a[i]`` and ``X_b[j]``, or of the first of several such pairs.
+        Row numbers of the closest pair ``X_a[i]`` and ``X_b[j]``. If several pairs are equally close, the first is
+        returned.
 
     Examples
     --------
@@ -230,7 +231,10 @@ def _qhull(X: Array, gaps: Array, c: float) -> Array:
 
 
 def _outer_rows(X: Array, gaps: Array, c: float) -> Array:
-    """Return all rows that may be vertices: those not inside a polygon of extreme rows (Akl and Toussaint, 1978)."""
+    """Find the rows that may be vertices: all rows except those inside a polygon of extreme rows.
+
+    This is the heuristic of Akl and Toussaint (1978).
+    """
     if len(X) < FEWEST_TO_DISCARD:
         return np.arange(len(X))
     centre = central_row(X, c)

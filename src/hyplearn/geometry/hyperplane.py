@@ -1,4 +1,4 @@
-"""Sides of, distances to, projections onto and points along geodesic hyperplanes H(w, p) = {x : ⟨log_p(x), w⟩ = 0}."""
+"""Geodesic hyperplanes H(w, p) = {x : ⟨log_p(x), w⟩ = 0}: sides, signed distances, projections and points to draw."""
 
 import numpy as np
 
@@ -44,8 +44,8 @@ def signed_distance(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array
 
     .. math:: d(x, H) = \tfrac{1}{\sqrt c} \operatorname{arsinh} \frac{\sqrt c \, \langle z, w \rangle}{\|w\|}
 
-    where z is the tangent vector at p that points to x and has length ``sinh(√c d(p, x)) / √c``. The formula is equal
-    to both closed forms of the paper, but needs no quotients.
+    where z is the tangent vector at p that points to x and has length ``sinh(√c d(p, x)) / √c``. Both closed forms in
+    the paper are equal to this formula.
 
     Examples
     --------
@@ -78,14 +78,16 @@ def project_onto(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
 
 @border("w", "p", "u", into_ball=True)
 def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int = 201, c: float = 1.0) -> Array:
-    r"""Compute points along the hyperplane H(w, p) from rim to rim, for drawing it as a curve.
+    r"""Compute points along a geodesic through p in the hyperplane H(w, p), from rim to rim, for drawing.
+
+    In the disk, this geodesic is the hyperplane itself.
 
     Parameters
     ----------
     w, p : array-like of shape (d,)
         Normal vector and reference point of the hyperplane.
     u : array-like of shape (d,), optional
-        Direction of the curve at p; its component along w is ignored. It is not needed in the disk.
+        Direction of the geodesic at p; its component along w is ignored. It is not needed in the disk.
     n_points : int
         Number of points.
     c : float

@@ -5,8 +5,8 @@ plain dot product has only 8 correct digits, and so has every distance, logarith
 rounding errors of squares and sums are computed as well (the algorithm "Dot2" of Ogita, Rump and Oishi, 2005), so that
 the result is as accurate as if computed in twice the precision.
 
-Each sum is split into four partial sums. Their additions do not wait for one another, and rounding errors are four
-times smaller.
+Sums along a row are split into four partial sums. The processor can compute these at the same time, and their rounding
+errors are four times smaller.
 """
 
 import math
@@ -104,7 +104,7 @@ def unrolled(p: Array) -> Array | tuple[float, ...]:
 def column_chunks(X: Array) -> Iterator[tuple[slice, Array]]:
     """Yield slices of rows, each together with the coordinates of these rows as contiguous float64 columns.
 
-    Kernels that take columns are compiled only once, because the dtype, layout and dimension of X do not matter.
+    Kernels that take columns are compiled only once, because columns are contiguous and float64 for every X.
     """
     for part in chunk_slices(X):
         yield part, X[part].T.astype(np.float64, order="C")
@@ -222,8 +222,8 @@ def norms(X: Array) -> Array:
 def half_sinh_pairs(X, columns, gap_x, gap_y, c, out):  # type: ignore[no-untyped-def]
     """Compute ``sinh(√c d(x, y) / 2)`` for every row x of X and every column y of ``columns``.
 
-    The result is exactly symmetric in x and y. The inner loops run over points y, so that the compiler can vectorise
-    them, in blocks that fit into the cache. Adding four coordinates at a time keeps rounding errors small.
+    The result is exactly symmetric in x and y. The inner loops run over blocks of points y. The compiler can vectorise
+    these loops, and a block fits into the cache. Adding four coordinates at a time keeps rounding errors small.
     """
     d, root = X.shape[1], math.sqrt(c)
     whole = d - d % 4
@@ -277,8 +277,8 @@ def bent_products(X: Array, p: Array, w: Array | None = None, bend: float = 0.0)
         p, w = p[:, None], None if w is None else w[:, None]
     for part in chunk_slices(X, DIFFERENCE_NUMBERS):
         # If there are few coordinates, sum column by column. If there are many, sum along rows, which einsum does with
-        # small rounding errors. A single row is duplicated, because einsum adds the elements of one column in a
-        # different order than those of several columns.
+        # small rounding errors. A single row is duplicated, because einsum would add its elements in a different order
+        # than if there were several rows.
         rows = X[part] if len(X[part]) > 1 else np.repeat(X[part], 2, axis=0)
         s, t = (buffer[: rows.size].reshape(rows.shape[::-1] if few else rows.shape) for buffer in buffers)
         np.subtract(rows.T if few else rows, p, out=s)

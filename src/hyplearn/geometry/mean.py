@@ -96,10 +96,10 @@ Steps: TypeAlias = Generator[Array, "MeanEquations", tuple[Array, float]]
 
 
 def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
-    """Run Newton's method as a generator.
+    """Run Newton's method as a generator, for which the caller computes the equations.
 
-    It yields a point, expects the :class:`MeanEquations` at this point to be sent, and so on until it converges. Its
-    return value is the mean and the variance.
+    The generator repeatedly yields a point and receives the :class:`MeanEquations` at this point. After convergence, it
+    returns the mean and the variance.
     """
     state = yield start
     for _ in range(max_iter):
@@ -107,8 +107,8 @@ def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
         if state.residual <= spacing or (state.residual <= tol and state.hessian is None):
             return state.m, state.variance / state.c
         if state.residual <= tol / 2:
-            # One more Newton step squares the error without another pass over the rows. The step is not longer than the
-            # residual, so the error bound remains valid.
+            # One more Newton step squares the error without another pass over the rows. The residual bounds both the
+            # error and the length of the step, so the error after the step is proven to be at most tol.
             return state.moved(state.newton_step()), state.variance / state.c
         newton = yield state.moved(state.newton_step())
         state = newton if newton.residual <= state.residual / 2 else (yield state.moved(state.majorising_step()))
@@ -142,7 +142,7 @@ def _normalised(weights: Array | None, n: int) -> Array:
 
 
 def _all_alike(X: Array, weights: Array) -> bool:
-    """Whether all rows of positive weight are equal."""
+    """Return whether all rows of positive weight are equal."""
     kept = np.flatnonzero(weights)
     first = X[kept[0]]
     return bool(np.array_equal(X[kept[-1]], first) and np.all(X[kept] == first))
@@ -177,7 +177,7 @@ class MeanEquations:
         return self.gradient / self.stiffness
 
     def moved(self, step: Array) -> Array:
-        """Return the point that is reached from m by a step, given in frame coordinates."""
+        """Return the endpoint of a step from m; the step is given in frame coordinates."""
         return step_along(step * self.gap_m / (2 * np.sqrt(self.c)), self.m, c=self.c)
 
 
@@ -224,9 +224,10 @@ class _RowEquations(MeanEquations):
 
 
 def summed_equations(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Any, float]:
-    """Compute the stiffness, gradient, Hessian and variance at m, which can be added up over blocks of rows.
+    """Compute ``stiffness``, ``gradient``, ``hessian`` and ``variance`` of :class:`MeanEquations` for a block of rows.
 
-    In many dimensions 0 is returned for the Hessian, because computing it would take most of the time.
+    The results of several blocks can be added up. In many dimensions 0 is returned for ``hessian``, because computing
+    the matrix would take most of the time.
     """
     if X.shape[1] <= FEW_DIMENSIONS:
         return _summed_columns(X, gaps, weights, m, c)

@@ -1,9 +1,9 @@
-"""Models of hyperbolic space: the Poincaré ball, the hyperboloid, the Klein ball and the half-space (input only).
+"""Models of hyperbolic space: the Poincaré ball, the hyperboloid, the Klein ball and, as input only, the half-space.
 
 For every curvature, the hyperboloid is ``{X : [X, X] = -1, X⁰ > 0}`` with the Minkowski product
 ``[X, Y] = -X⁰Y⁰ + ⟨X, Y⟩``, where X⁰ is the first coordinate. The Klein ball has the same radius ``1/√c`` as the
 Poincaré ball, and its geodesics are straight. Float64 can represent points up to a hyperbolic radius of 37 in the
-Poincaré ball, but only up to 19 in the two other models.
+Poincaré ball, but only up to 19 on the hyperboloid and in the Klein ball.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def ball_to_hyperboloid(x: Points, *, c: float = 1.0) -> Array:
 
     .. math:: X^0 = \frac{1 + c\|x\|^2}{1 - c\|x\|^2}, \qquad X = \frac{2 \sqrt c \, x}{1 - c\|x\|^2}
 
-    The formula in the paper is, by mistake, that of the map to the hemisphere.
+    The paper gives the formula for the hemisphere model instead, by mistake.
 
     Examples
     --------

@@ -124,7 +124,7 @@ def least_keys(tree: NearestTree, Q: Array, k: int) -> tuple[Array, Array]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _search(Q, tree, keys, places):  # type: ignore[no-untyped-def]
-    """Write the k smallest keys of each query and their positions; search depth first and nearer boxes first."""
+    """Write the k smallest keys of each query and their positions, with a depth-first search, nearer boxes first."""
     X, gaps, rows, bounds, lower, upper, widest = tree
     waiting, least = np.empty(DEEPEST, dtype=np.int64), np.empty(DEEPEST)
     for i in range(Q.shape[0]):

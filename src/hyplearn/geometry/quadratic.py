@@ -7,7 +7,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from hyplearn.types import Array
 
 EPS = float(np.finfo(float).eps)
-# Distance (for c = 1) below which points count as equal. It is the rounding error of a combination of a thousand rows.
+# Distance (for c = 1) below which points count as equal: about the rounding error of a combination of a thousand rows.
 TOUCHING = 1e-12
 # FACES is the maximum number of exact minimisations over the rows of positive weight. EXCHANGES is the maximum number
 # of exchanges per row between two such minimisations.

@@ -1,7 +1,8 @@
-"""Möbius addition and exponential map in twice the precision, which is needed near the rim.
+"""Möbius addition and exponential map in twice the working precision, which is needed near the rim.
 
-The sum of two points at distance ρ from the centre may lie at distance 2ρ, where a rounding error of 1e-16 moves a
-point by up to ``1e-16 e^(2ρ)``. Earlier rounding errors would be amplified in the same way.
+For c = 1, the Möbius sum of two points at distance ρ from the origin may lie at distance 2ρ, where a rounding error of
+1e-16 in a coordinate moves a point by up to ``1e-16 e^(2ρ)``. Rounding errors of intermediate results would have
+effects of the same size.
 """
 
 from collections.abc import Callable
@@ -15,13 +16,13 @@ from hyplearn.types import Array
 
 # Number of coordinates per block, small enough that the arrays of all steps fit into the processor's cache.
 BLOCK = 2**14
-# Largest value of √c‖v‖ / g_p for which the exponential map computes e^(-2 √c‖v‖ / g_p). Beyond it, the exponential is
-# negligible compared to the gap of any point.
+# The exponential map limits √c‖v‖ / g_p to this value. For larger values, e^(-2 √c‖v‖ / g_p) is negligible compared to
+# the gap of any point.
 FARTHEST = 300.0
 
 
 def in_blocks(function: Callable[[Array, Array, float], Array], x: Array, y: Array, c: float) -> Array:
-    """Compute ``function(x, y, c)`` in blocks of rows, with points scaled to a ball of radius between 1 and 2."""
+    """Compute ``function(x, y, c)`` in blocks of rows, with points scaled to a ball of radius between 1/2 and 1."""
     for points in (x, y) if function is added else (y,):
         check_inside(points, row_gaps(points.reshape(-1, points.shape[-1]), c).reshape(points.shape[:-1]), c)
     scale = 2.0 ** np.floor(np.log2(c) / 2)
@@ -50,7 +51,7 @@ def arrived(v: Array, p: Array, c: float) -> Array:
     .. math:: p + \frac{g_p\, \epsilon\, m}{\sqrt c \|m\|^2}, \qquad \epsilon = 1 - e^{-2 \sqrt c \|v\| / g_p},
               \quad m = (2 - \epsilon) \frac{v}{\|v\|} + \epsilon \sqrt c\, p
 
-    This is the formula of :func:`hyplearn.geometry.exp_map` with the quotient ``τ = ε / (2 - ε)`` expanded.
+    This is the formula of :func:`hyplearn.geometry.exp_map` with ``τ = ε / (2 - ε)``, and with m multiplied by 2 - ε.
     """
     largest = np.max(np.abs(v), axis=-1)
     moves = largest > 0

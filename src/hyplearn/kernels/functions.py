@@ -114,15 +114,15 @@ def heat_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: fl
     .. math:: k(x, y) = \frac{\rho}{\sinh \rho}\, e^{-\rho^2 / (2 s^2)}, \qquad \rho = \sqrt c\, d(x, y)
 
     in two and three dimensions. This is the heat at y, relative to the heat at x, if all heat starts at x and spreads
-    in three-dimensional hyperbolic space for the time :math:`s^2 / 2`. In more dimensions, this is the heat kernel
-    :math:`k_n` of the smallest odd dimension :math:`n \ge d`,
+    in three-dimensional hyperbolic space for the time :math:`s^2 / 2`. In more dimensions d, the function computes the
+    heat kernel :math:`k_n` of the smallest odd dimension :math:`n \ge d`,
 
     .. math:: k_{n+2} \propto -\frac{1}{\sinh \rho} \frac{\partial k_n}{\partial \rho}, \qquad
               k_1 = e^{-\rho^2 / (2 s^2)}
 
-    The kernel is positive definite, because every heat kernel is, and because the ball is a subspace of the space of
-    dimension n. Functions in the span of the kernel are smooth. The Gaussian :math:`e^{-\rho^2 / (2 s^2)}` of the
-    distance, in contrast, is not positive definite.
+    The kernel is positive definite, because every heat kernel is positive definite, and because hyperbolic space of
+    dimension d is a subspace of hyperbolic space of dimension n. Functions in the span of the kernel are smooth. In
+    contrast, the Gaussian :math:`e^{-\rho^2 / (2 s^2)}` of the distance is not positive definite.
 
     Parameters
     ----------
@@ -165,6 +165,6 @@ def check_dimension(kernel: str, d: int) -> None:
     """Raise an error if the kernel cannot be computed in d dimensions."""
     if kernel == "heat" and d > LARGEST_DIMENSION:
         raise ValueError(
-            f"The heat kernel can be computed in up to {LARGEST_DIMENSION} dimensions; got points with {d}.\n"
+            f"The heat kernel can be computed in up to {LARGEST_DIMENSION} dimensions; got {d} dimensions.\n"
             "Use the secant or the Laplacian kernel, which can be computed in every dimension."
         )

@@ -27,8 +27,8 @@ import numpy as np
 from hyplearn.types import Array
 
 # The recurrence is evaluated upwards if rounding errors grow by at most the factor GROWTH. Otherwise τ^m < 1/GROWTH,
-# and it is evaluated downwards from STEPS times m. The error of the first ratio then becomes negligible, because τ^(9m)
-# < 1e-18.
+# and the recurrence is evaluated downwards from k = STEPS * m. Down to k = m, the error of the starting ratio is
+# multiplied by τ^(9m) < 1e-18, so it becomes negligible.
 GROWTH = 100.0
 STEPS = 10
 # Largest supported dimension. In more dimensions, products of a thousand factors would overflow.
@@ -38,7 +38,7 @@ CHUNK = 2**12
 
 
 def heat_profile(rho: Array, scale: float, dimension: int) -> Array:
-    """Compute the heat kernel at distances ρ relative to ρ = 0, for the smallest odd dimension ≥ ``dimension``.
+    """Compute the heat kernel at distances ρ, divided by its value at 0, in the smallest odd dimension ≥ ``dimension``.
 
     Distances are in units of 1/√c. Heat spreads for the time ``t = scale² / 2``.
     """

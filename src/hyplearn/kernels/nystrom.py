@@ -23,8 +23,8 @@ from hyplearn.types import Array
 # last bits of products.
 CHUNK = 512
 # Ridge added to the diagonal of the landmarks' kernel matrix K for interpolation, relative to the mean of 1 - K. It
-# bounds the weights, whose sums would otherwise lose digits; the interpolation error is too small to change a
-# classifier.
+# keeps the weights small, because weighted sums lose digits if the weights are large. The interpolation error due to
+# the ridge is too small to change a classifier.
 RIDGE = 1e-7
 # Maximum number of points whose pairwise distances are computed for the median distance.
 MOST_PAIRED = 1000
@@ -95,7 +95,10 @@ class KernelMap:
 
 
 def nystrom(landmarks: Array, kernel: str, scale: float, c: float, n_components: int) -> KernelMap:
-    """Build the kernel map from the leading eigenvectors of the landmarks' kernel matrix; drop negligible ones."""
+    """Build the kernel map from the ``n_components`` leading eigenvectors of the landmarks' kernel matrix.
+
+    Eigenvectors with negligible eigenvalues are dropped.
+    """
     landmarks = landmarks.astype(np.float64, copy=False)
     rho = np.sqrt(c) * pairwise_distance(landmarks, c=c)
     values, vectors = np.linalg.eigh(PROFILES[kernel](rho, scale, landmarks.shape[1]))
@@ -108,12 +111,12 @@ def nystrom(landmarks: Array, kernel: str, scale: float, c: float, n_components:
 
 
 def add_linear_columns(found: KernelMap) -> KernelMap:
-    r"""Append columns for linear functions to a kernel map.
+    r"""Append columns for linear functions of cone coordinates to a kernel map.
 
-    At each landmark, the values of these columns are, up to the effect of ``RIDGE``, the coordinates of
-    :func:`~hyplearn.cone.cone_coordinates` about the mean of the landmarks, divided by the root mean square length of
-    these coordinates. Elsewhere they are interpolated by the function of minimal norm, which is a weighted sum of the
-    kernel over landmarks like all other columns.
+    The new columns interpolate :func:`~hyplearn.cone.cone_coordinates` about the mean of the landmarks, divided by the
+    root mean square length of the landmarks' coordinates. At the landmarks, they have these values up to the effect of
+    ``RIDGE``. Elsewhere, they are the interpolating functions of minimal norm. Like all other columns, these functions
+    are weighted sums of the kernel over the landmarks.
     """
     kernel = found.kernel
     L, c = kernel.landmarks, kernel.c

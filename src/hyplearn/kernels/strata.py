@@ -1,4 +1,4 @@
-r"""Choose a few weighted points that represent many: sums of smooth functions over them are almost equal.
+r"""Choose a few weighted points whose weighted sums of smooth functions are close to the sums over all points.
 
 The points of every class are divided into cells of similar size, and one point of each cell is drawn, with the total
 weight of the cell. The error of a sum is due to differences within cells only. In d dimensions, the width of a cell
@@ -16,7 +16,7 @@ def representatives(V: Array, codes: Array, weights: Array, totals: Array, size:
     """Return the positions of about ``size`` rows of V that represent all rows, and their weights.
 
     The weights of class k add up to ``totals[k]``. Half of the rows are distributed over the classes in proportion to
-    their weights, and half equally, because rows of rare classes determine the weights of these classes.
+    their weights. The other half is distributed equally, so that rare classes are represented by enough rows.
     """
     present = totals > 0
     shares = 0.5 * (totals / totals.sum() + present / present.sum())
@@ -30,7 +30,7 @@ def representatives(V: Array, codes: Array, weights: Array, totals: Array, size:
 
 
 def _of_cells(V: Array, weights: Array, n_cells: int) -> tuple[Array, Array]:
-    """Draw one row of each of ``n_cells`` cells, and return the positions and the total weights of the cells."""
+    """Draw one row from each of ``n_cells`` cells; return the positions of the rows and the weights of the cells."""
     if len(V) <= n_cells:
         return np.arange(len(V)), weights
     order, cells = sorted_cells(V, n_cells)
@@ -65,7 +65,7 @@ def sorted_cells(V: Array, n_cells: int) -> tuple[Array, Array]:
 
 
 def slices(spreads: Array, n_cells: int) -> Array:
-    """Return the number of slices along each axis, about proportional to its spread, so that there are ``n_cells``."""
+    """Return the number of slices per axis, about proportional to its spread; there are at most ``n_cells`` cells."""
     parts = np.ones(len(spreads), dtype=np.int64)
     while True:
         j = np.argmax(spreads / parts)

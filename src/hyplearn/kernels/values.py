@@ -56,11 +56,11 @@ def _unit(c: float) -> float:
     return math.ldexp(1.0, math.frexp(c)[1] // 2)
 
 
-# The loops over landmarks are vectorised, because each of them has few arrays. Numba inlines this function, because
-# LLVM could not inline a version loaded from the cache.
+# The compiler vectorises the loops over landmarks, because each loop uses only a few arrays. Numba inlines this
+# function, because LLVM could not inline a version loaded from the cache.
 @njit(inline="always", error_model="numpy")
 def _rises(x, factor, columns, part, values):  # type: ignore[no-untyped-def]
-    """Write ``t = factor ‖x - y‖² / g_y`` of the landmarks y of a block; sums of four squares limit rounding errors."""
+    """Write ``t = factor ‖x - y‖² / g_y`` for a block of landmarks y; sums of four squares limit rounding errors."""
     for k in range(values.size):
         values[k] = 0.0
     for j in range(0, x.size, 4):

@@ -1,4 +1,4 @@
-"""Reproduction of the paper: the algorithms as printed, the authors' experiments, and baselines."""
+"""Classifiers for reproducing the paper: its algorithms as printed, the SVM used for its tables, and baselines."""
 
 from hyplearn.paper.hyperboloid import HyperboloidPerceptron, HyperboloidSVC
 from hyplearn.paper.svc import AuthorsSVC, EuclideanSVC, PaperSVC

@@ -8,7 +8,7 @@ Let the rows x be hyperboloid coordinates with costs C_i and labels ±1, and let
 
 P is neither convex nor smooth, so the result is the best of several local minima, found from different initial normals.
 :func:`solve_by_stages` smooths the kinks of P, where a margin is 1, over a width that decreases from stage to stage.
-:func:`solve_by_projected_gradient` is the descent of Cho et al.
+:func:`solve_by_projected_gradient` is the method of Cho et al.
 
 The normal is stored as ``u = (-n⁰, n)``, so that ``[n, x] = ⟨u, x⟩``, or in polar coordinates v and a, with
 ``u = (-‖v‖ sinh a, v cosh a)`` and ``[n, n] = ‖v‖²``. The problem has no constraint in polar coordinates.
@@ -26,12 +26,12 @@ from scipy.sparse.linalg import LinearOperator, lsqr
 from hyplearn.geometry.kernels import dot
 from hyplearn.types import Array
 
-# Widths over which the kink of the loss is smoothed, one per stage. The first width smooths the whole loss. The last
-# width changes the loss of a row near the margin by at most half the width, which is less than a ten-thousandth of the
-# row's cost.
+# Widths over which the kink of the loss is smoothed, one per stage. The first width smooths the loss for all margins
+# from 0 to 1. The last width changes the loss of a row by at most half the width, which is less than a ten-thousandth
+# of the row's cost.
 WIDTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)
-# A boundary may be farther from the centre than the farthest row, so that all rows are on one side, but by at most
-# BEYOND. Its distance is at most FARTHEST, because at larger distances float64 cannot distinguish n from a vector of
+# A boundary may be farther from the centre than the farthest row, by at most BEYOND; all rows are then on one side. The
+# distance from the centre is also at most FARTHEST. At larger distances, float64 cannot distinguish n from a vector of
 # the light cone.
 BEYOND, FARTHEST = 3.0, 17.0
 # Number of past steps that L-BFGS stores.
@@ -49,7 +49,10 @@ ARSINH_1 = float(np.arcsinh(1.0))
 
 
 class LocalMinimum(NamedTuple):
-    """Local minimum: a normal with ``[n, n] = ‖direction‖²``, whose boundary is ``shift`` away from the centre."""
+    """Local minimum of P: polar coordinates of the normal, objective, status, and number of evaluations or epochs.
+
+    ``direction`` is v, with ``[n, n] = ‖v‖²``, and ``shift`` is a, the signed distance of the boundary from the centre.
+    """
 
     direction: Array
     shift: float
@@ -123,7 +126,7 @@ def from_polar(v: Array, a: float) -> Array:
 
 
 def to_polar(u: Array, farthest: float) -> tuple[Array, float]:
-    """Return the direction v, with norm √[n, n], and shift a of a normal u; the shift is clipped to ±``farthest``."""
+    """Return the direction v and the shift a of a normal u; the shift is clipped to ±``farthest``."""
     space = float(np.linalg.norm(u[1:]))
     if space == 0:
         return np.eye(len(u) - 1)[0], -math.copysign(farthest, u[0])
@@ -137,11 +140,12 @@ def farthest_shift(R: Array) -> float:
 
 
 def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
-    """Yield three initial normals: halfway between the means, from least squares, and with all rows on one side.
+    """Yield three initial normals, or only the third if all rows have the same label.
 
-    The first two are computed in Klein coordinates, in which hyperplanes are straight and no row outweighs the others.
-    Rows are weighted so that both labels have the same total weight. The last normal has all rows on the side of the
-    label with the larger total cost.
+    The boundary of the first normal is halfway between the means of the two labels. The second normal is a
+    least-squares solution. Both are computed in Klein coordinates, in which hyperplanes are straight and no row is much
+    longer than the others. Rows are weighted so that both labels have the same total weight. The third normal has all
+    rows on the side of the label with the larger total cost.
     """
     plus, minus = costs * (y > 0), costs * (y < 0)
     tangent = np.eye(R.shape[1] - 1)[0]
@@ -160,7 +164,7 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
 
 
 def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
-    """Move u to the region [n, n] > 0, and multiply it by the best factor on a coarse grid."""
+    """Return the multiple of u with the smallest objective on a coarse grid, after moving u into [n, n] > 0."""
     u = from_polar(*to_polar(u, farthest_shift(R)))
     scores = R @ u
     unit = float(np.median(np.abs(scores))) or 1.0
@@ -195,7 +199,7 @@ def status_of(R: Array, u: Array, status: str) -> str:
 def _descend(
     R: Array, y: Array, costs: Array, v: Array, a: float, width: float, tol: float, max_iter: int
 ) -> LocalMinimum:
-    """Run one stage of L-BFGS in polar coordinates from v and a; v is divided by its initial norm."""
+    """Run one stage of L-BFGS in polar coordinates, from v and a; the variables are a and v / ‖initial v‖."""
     unit = float(np.linalg.norm(v)) or 1.0
 
     def value(polar: Array) -> tuple[float, Array]:
@@ -224,9 +228,9 @@ def solve_by_projected_gradient(
               - \sum_{i \in B,\, y_i \langle u, x_i \rangle < 1} \frac{C_i y_i x_i}{\sqrt{1 + \langle u, x_i \rangle^2}}
               \Bigr) \Bigr), \qquad H = \operatorname{diag}(-1, 1, \dots, 1)
 
-    Every row is in one batch of an epoch. The step η grows as long as an epoch decreases the objective by more than
-    ``tol`` times its value. Otherwise the epoch is undone and η is halved. The descent ends after ``max_iter`` epochs,
-    or if repeated halving does not help. The other parameters and the result are the same as for
+    An epoch visits every batch once, in random order. If it decreases the objective by more than ``tol`` times its
+    value, η is increased. Otherwise, the epoch is undone and η is halved. The descent ends after ``max_iter`` epochs
+    or after ``HALVINGS`` consecutive halvings. The other parameters and the result are the same as for
     :func:`solve_by_stages`.
     """
     farthest = farthest_shift(R)

@@ -20,18 +20,20 @@ from hyplearn.types import Array
 
 
 def hyperboloid_rows(X: Array, p: Array, c: float) -> Array:
-    """Compute hyperboloid coordinates about p, X⁰ first; for p = 0, they are equal to ``ball_to_hyperboloid(X)``."""
+    """Compute hyperboloid coordinates about p, with x⁰ first; for p = 0, the result is ``ball_to_hyperboloid(X)``."""
     space = np.sqrt(c) * z_features(X, p, c=c)
     return np.column_stack([np.hypot(1, np.linalg.norm(space, axis=1)), space])
 
 
 def boundary(direction: Array, shift: float, p: Array, c: float) -> tuple[Array, Array]:
-    r"""Return the normal of the hyperplane with direction v and shift a about p, and the point on it nearest to p.
+    r"""Return the normal and a point of the hyperplane with direction v and shift a about p.
+
+    In hyperboloid coordinates about p, the hyperplane has the normal
 
     .. math:: n = (\|v\| \sinh a, \; v \cosh a)
 
-    The nearest point is at the signed distance a/√c from p along v. The normal is given in frame coordinates at this
-    point, and has the same length as v.
+    The returned point is the point of the hyperplane that is nearest to p, at the signed distance a/√c along v. The
+    returned normal is given in frame coordinates at this point, and has the same length as v.
     """
     length = float(np.linalg.norm(direction))
     if length == 0:  # the normal is zero, so every point has the score 0
@@ -67,14 +69,14 @@ class HyperboloidSVC(BaselineClassifier):
     C : float, default=1.0
         Cost of a violated margin.
     solver : {"stages", "projected_gradient"}, default="stages"
-        "stages" takes quasi-Newton steps from three starts, on a loss that is smoothed less in each stage, in polar
-        coordinates, in which [n, n] > 0 always holds. "projected_gradient" is the method of Cho et al.: from the best
-        of the three starts, it takes gradient steps on mini-batches, each followed by a projection. It ends near a
-        minimum, but not exactly at it.
+        "stages" takes quasi-Newton steps from three starts. The loss is smoothed, and in each stage it is smoothed
+        less. The normal is expressed in polar coordinates, in which [n, n] > 0 always holds. "projected_gradient" is
+        the method of Cho et al.: from the best of the three starts, it takes gradient steps on mini-batches, each
+        followed by a projection. It ends near a minimum, but not exactly at it.
     tol : float, default=1e-8
         The solver stops when a step or an epoch decreases the objective by less than this fraction of its value.
     max_iter : int, default=1000
-        Maximum number of steps in each stage, or of epochs.
+        Maximum number of steps in each stage, or of epochs for "projected_gradient".
     random_state : int, RandomState instance or None, default=0
         Seed of the mini-batches.
     class_weight : dict or "balanced", default=None
@@ -106,7 +108,8 @@ class HyperboloidSVC(BaselineClassifier):
         found has all points on one side, so that only one class is predicted. A warning is issued in the last two
         cases. No status proves that the minimum is global.
     n_iter_ : ndarray of shape (n_problems,)
-        Number of evaluations of objective and gradient over all starts and stages, or number of epochs.
+        Number of evaluations of the objective and its gradient over all starts and stages, or number of epochs for
+        "projected_gradient".
 
     Examples
     --------
@@ -173,15 +176,16 @@ class HyperboloidPerceptron(BaselineClassifier):
     r"""Perceptron on the hyperboloid as printed by Weber et al. (2020), for reproducing the paper's counterexamples.
 
     For points x in hyperboloid coordinates and the Minkowski product :math:`[w, x] = -w^0 x^0 + \sum_j w^j x^j`, the
-    score of a point is :math:`-[w, x]`. For each point on the boundary or on its wrong side, w is updated by
+    score of a point is :math:`-[w, x]`. For each point on the boundary or on its wrong side, the update is
 
     .. math:: u = w + y x, \qquad w \leftarrow u / \min(1, \sqrt{[u, u]})
 
     The root exists only if :math:`[u, u] = [w, w] + 2y[w, x] - 1` is positive. Therefore no update is possible if w =
     0, or if [w, w] = 1 and the point lies on the boundary. These are the paper's two counterexamples to the convergence
     theorem of this perceptron; ``fit`` raises a ValueError at such an update. Even if all updates are possible, the
-    perceptron learns little: as :math:`-[x, x'] = \cosh d(x, x')`, an update shifts the scores of all points in the
-    same direction, and those of distant points the most. Use :class:`~hyplearn.PoincarePerceptron` in practice.
+    perceptron learns little: because :math:`-[x, x'] = \cosh d(x, x')`, an update with x shifts the scores of all
+    points x' in the same direction, and it shifts the scores of points far from x the most. Use
+    :class:`~hyplearn.PoincarePerceptron` in practice.
 
     Parameters
     ----------
@@ -263,12 +267,16 @@ class HyperboloidPerceptron(BaselineClassifier):
         if start.shape != (d + 1,) or not np.all(np.isfinite(start)):
             raise ValueError(
                 f"start must contain {d + 1} finite hyperboloid coordinates, w⁰ first; got {self.start!r:.80}.\n"
-                "Pass such an array, or start=None for the default."
+                "Pass an array of this length, or start=None for the default."
             )
         return start
 
     def _passes(self, rows: Array, y: Array, weights: Array, start: Array) -> tuple[Array, float, int, int, int]:
-        """Run passes until one has no mistakes; return n, [n, n], and the numbers of mistakes, passes and updates."""
+        """Run passes until one has no mistakes, but at most ``max_epochs``.
+
+        Returns the normal n after the pass with the smallest weight of misclassified rows, [n, n], the number of
+        mistakes in the last pass, and the numbers of passes and of updates.
+        """
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         w, square = start.copy(), float(start[1:] @ start[1:] - start[0] ** 2)
         best, least, mistakes, updates, epochs = (w, square), np.inf, 1, 0, 0
@@ -295,11 +303,13 @@ class HyperboloidPerceptron(BaselineClassifier):
 def visit(R, y, weights, order, w, square):  # type: ignore[no-untyped-def]
     """Visit all rows in the given order and update w in place; ``square`` is [w, w] before the visit.
 
-    A row of weight k is visited up to k times in succession; if k is not an integer, the last step is a fraction. An
-    update decreases y[w, x] by 1. If y[w, x] is at least 1, the update also makes [w, w] larger than 1, so that w is
-    not normalised. Therefore all updates with one row, until the row is correct, are combined into one step. The
-    function returns the number of updates, [w, w], and -1. If an update is impossible because [u, u] is not positive,
-    it returns the number of updates, [u, u], and the row.
+    A row of weight k is visited up to k times in succession, until it is classified correctly. If k is not an integer,
+    the last visit takes a fraction of a step. An update decreases y[w, x] by 1. If y[w, x] is at least 1, the update
+    also makes [w, w] larger than 1, so that w is not normalised. Successive updates with one row are therefore combined
+    into one step.
+
+    Returns the number of updates, [w, w], and -1. If an update is impossible because [u, u] is not positive, the
+    function stops, and returns the number of updates, [u, u], and the index of the row.
     """
     updates = 0
     for i in order:

@@ -41,10 +41,10 @@ class PaperSVC(BaselineClassifier):
         The point through which each boundary passes, as in :class:`~hyplearn.PoincareSVC`. "hull" is the midpoint of
         the closest hull vertices, as in the paper, and is available in up to five dimensions.
     C : float or array-like of shape (n_problems,), default=1.0
-        Cost of a violated margin, for all binary problems or for each. The paper's C, which applies to logarithmic
-        maps, is this C times ``conformal_factor(p)**2``.
+        Cost of a violated margin: one number for all binary problems, or one number per problem. The paper's C, which
+        applies to logarithmic maps, is this C times ``conformal_factor(p)**2``.
     loss : {"hinge", "squared_hinge"}, default="hinge"
-        The loss of the paper's theorem ("hinge"), or that of the authors' code ("squared_hinge").
+        "hinge" is the loss in the paper's theorem, and "squared_hinge" is the loss in the authors' code.
     solver : {"exact", "sgd"}, default="exact"
         "exact" stops when the duality gap is at most ``tol``; "sgd" is the paper's algorithm, for the hinge loss only.
     tol : float, default=1e-6
@@ -155,7 +155,10 @@ def solve_sgd(
 
 
 def _dual_bound(here: MarginScan) -> tuple[float, float]:
-    """Return the t that maximises the dual objective for ``α = t C`` on the rows inside the margin, and the maximum."""
+    """Return the factor t that maximises the dual objective for multipliers α proportional to C, and the maximum.
+
+    Rows inside the margin have ``α = t C``, and all other rows have ``α = 0``.
+    """
     square = float(here.clamped @ here.clamped)
     t = min(1.0, here.clamped_cost / square) if square > 0 else float(here.clamped_cost > 0)
     return t, t * here.clamped_cost - 0.5 * t * t * square
@@ -178,9 +181,9 @@ class AuthorsSVC(BaselineClassifier):
     C : float, default=5.0
         Cost of a violated margin; the default is the value used for the paper's real data sets.
     drop_intercept : bool, default=False
-        Whether w is fitted together with an intercept that is then dropped, so that the boundary passes through p,
-        although w is not optimal for such a boundary. The paper's table was computed without an intercept; if one is
-        fitted and dropped, the accuracies are 86.4, 91.9 and 88.4 %.
+        Whether to fit w together with an intercept, and then drop the intercept. The boundary still passes through p,
+        but w is not optimal for a boundary through p. The paper's table was computed without an intercept. If an
+        intercept is fitted and dropped, the accuracies are 86.4, 91.9 and 88.4 %.
     tol, max_iter, random_state
         Parameters of liblinear, as in scikit-learn's LinearSVC; the defaults are 1e-4, 1000 and 0.
     reference, class_weight, calibration, folds, curvature, outside
@@ -314,6 +317,6 @@ class EuclideanSVC(BaselineClassifier):
         return {"coef_": W[:, :-1].copy(), "intercept_": column * W[:, -1], **found}
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Return the Decision object, whose scores are ``⟨x, w⟩ + b``."""
+        """Return the decision with the scores ``⟨x, w⟩ + b``."""
         c, coef = absolute_curvature(self.curvature), fitted["coef_"]
         return Decision(self.classes_, c, "ball", coef, np.zeros_like(coef), fitted["intercept_"])

@@ -15,7 +15,7 @@ from hyplearn.persistence.kinds import are_inside
 from hyplearn.persistence.parts import DECISION_PARTS, decision_parts
 from hyplearn.types import Array
 
-# Largest error of an entry of a stored projector, far above the rounding errors of training.
+# Largest allowed error of each element of a stored projector. It is far above the rounding errors of training.
 PROJECTOR_TOL = 1e-6
 
 # Parameters and attributes of an estimator, by name.
@@ -43,10 +43,12 @@ def check_decision(found: Found) -> None:
 
 
 def _check_mixing(parts: Found) -> None:
-    """Raise unless the decision has offsets, and slopes that are equal to the diagonal of the mixing matrix."""
+    """Raise if the slopes, the offsets, the sharpness or the number of problems do not match the mixing matrix."""
     mixing = parts["mixing"]
     if "slopes" not in parts or "sharpness" in parts or len(mixing) < 2:
-        raise FlawError("a decision with a mixing matrix needs two problems or more, slopes, offsets and no sharpness")
+        raise FlawError(
+            "a decision with a mixing matrix must have two or more problems, slopes and offsets, but no sharpness"
+        )
     if np.any(np.diag(mixing) != parts["slopes"]):
         raise FlawError("the slopes of the decision must be the diagonal of the mixing matrix")
 
@@ -73,7 +75,7 @@ def check_first_order(found: Found) -> None:
 
 
 def check_second_order(found: Found) -> None:
-    """Raise if a second-order perceptron has no inverse matrix, or if its matrices have a wrong shape or no meaning."""
+    """Raise unless a second-order perceptron has an inverse matrix, and all matrices have valid shapes and values."""
     d = found["n_features_in_"]
     for part in ("root", "outside"):
         if found[f"_perceptrons.{part}"].shape[1] not in (0, d):
@@ -85,15 +87,15 @@ def check_second_order(found: Found) -> None:
 
 
 def _is_projector(P: Array) -> bool:
-    """Return whether P is symmetric and equal to its square, and its trace a possible rank."""
-    # A kernel computes the index of a row from the trace.
+    """Return whether P is symmetric and equal to its square, and its trace is between 0 and the number of rows."""
+    # Compiled code computes a row index from the trace without checking its range.
     with np.errstate(over="ignore", invalid="ignore"):
         errors = np.abs([P - P.T, P @ P - P]).max(initial=0.0)
     return bool(errors <= PROJECTOR_TOL) and 0 <= round(np.trace(P)) <= len(P)
 
 
 def check_svc(found: Found) -> None:
-    """Raise if the weights have a wrong number of columns, or if ``intercept_`` contradicts ``reference``."""
+    """Raise if the weights have a wrong number of columns, or if ``intercept_`` does not match ``reference``."""
     d, is_free = found["n_features_in_"], found["reference"] is None
     if is_free != ("intercept_" in found):
         raise FlawError("intercept_ must be present if reference is None, and absent otherwise")
@@ -134,18 +136,24 @@ def check_conformal(found: Found) -> None:
         raise FlawError(f"_codes must be below {K}, and _folds must contain every number below {folds}")
     near = [f"_near.{name}" in found for name in Neighbours._fields]
     if near != [by_distance] * len(near) or len(found["estimators_"]) != (0 if by_distance else folds):
-        raise FlawError('_near requires conformity="distance"; otherwise estimators_ must contain one model per fold')
+        raise FlawError(
+            'if conformity is "distance", _near must be complete and estimators_ empty; otherwise, estimators_ must '
+            "contain one model per fold, and _near must be absent"
+        )
     if by_distance and not np.array_equal(found["_near.codes"], found["_codes"]):
         raise FlawError("_near.codes must equal _codes")
     for model in (found["estimator_"], *found["estimators_"]):
         if type(model) is not type(found["estimator"]) or model.n_features_in_ != found["n_features_in_"]:
-            raise FlawError("the nested models must have the same class and the same number of features")
+            raise FlawError(
+                "the nested models must have the same class as estimator, and the same number of features as the "
+                "conformal classifier"
+            )
         labels = getattr(model, "classes_", np.empty(0))
         if not np.array_equal(labels, found["classes_"]):
             shared = len(set(labels.tolist()) & set(found["classes_"].tolist()))
             raise FlawError(
                 f"the nested models must be fitted to the {K} classes of the conformal classifier; one has "
-                f"{len(labels)} classes, of which {shared} are the same"
+                f"{len(labels)} classes, of which {shared} are shared"
             )
     try:
         if found["hierarchy"] is not None:

@@ -149,7 +149,7 @@ def _described(entry: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
 
 
 def read_whole(path: Path) -> bytes:
-    """Read a model file of at most LARGEST_FILE bytes; return only the first bytes of any other file."""
+    """Read a file of at most LARGEST_FILE bytes; if it is not a model file, read and return only its first bytes."""
     if not path.exists():
         raise missing_file(path)
     if not path.is_file():
@@ -166,8 +166,8 @@ def read_whole(path: Path) -> bytes:
 class Encoder:
     """Converter from values to JSON.
 
-    Arrays are collected in ``arrays``, and JSON refers to them by their position. ``model_bytes`` encodes nested
-    estimators.
+    Arrays are collected in ``arrays``, and the JSON contains their indices. ``model_bytes`` is a function that converts
+    a nested estimator to the bytes of a model file.
     """
 
     def __init__(self, model_bytes: Callable[[Any], bytes] | None = None) -> None:
@@ -217,7 +217,8 @@ class Encoder:
 class Decoder:
     """Converter from JSON to values; each array must be referenced exactly once, in order.
 
-    ``model_of`` decodes nested model files, which must not contain nested files themselves.
+    ``model_of`` is a function that restores an estimator from a nested model file. If it is None, nested model files
+    are not allowed.
     """
 
     def __init__(self, arrays: list[Array], model_of: Callable[[bytes], Any] | None = None) -> None:
@@ -292,13 +293,13 @@ class Decoder:
 
 def _special_float(content: Any) -> float:
     if content not in SPECIAL_FLOATS:
-        raise FlawError(f"{content!r:.80} is not a special float")
+        raise FlawError(f"{content!r:.80} is not one of nan, inf and -inf")
     return float(content)
 
 
 def _text(content: Any) -> Array:
     if not isinstance(content, list) or len(content) != 2 or type(content[0]) is not int:
-        raise FlawError(f"{content!r:.80} is not a string")
+        raise FlawError(f"{content!r:.80} does not encode an array of strings")
     width, words = content[0], _words(content[1])
     # Check the width of the strings first, because it determines the size of the array that is allocated.
     if not max(1, max(map(len, words), default=1)) <= width or width * max(1, len(words)) > LARGEST_HEADER:

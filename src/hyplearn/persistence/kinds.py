@@ -66,7 +66,7 @@ class Kind:
 
 
 def _array(words: str, dtypes: tuple[str, ...], right: Callable[[Array, float], Any], *shape: str | int) -> Kind:
-    """Return the kind of arrays with these dtypes and this shape; ``right(array, c)`` tests their values."""
+    """Return a kind that accepts arrays with these dtypes and this shape; ``right(array, c)`` tests their values."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or not value.dtype.str[1:].startswith(dtypes):
@@ -113,12 +113,12 @@ names = partial(_array, "names,", ("O",), lambda a, c: True)
 
 
 def words(*shape: str | int, among: tuple[str, ...]) -> Kind:
-    """Return the kind of arrays of strings from a fixed set."""
+    """Return a kind that accepts arrays of the strings in ``among``."""
     return _array(f"strings out of {', '.join(among)},", ("U",), lambda a, c: np.isin(a, among), *shape)
 
 
 def labels(symbol: str) -> Kind:
-    """Return the kind of arrays of class labels: two or more, distinct and sorted; floats must have integral values."""
+    """Return a kind that accepts arrays of two or more distinct, sorted labels; floats must have integral values."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or value.ndim != 1 or len(value) < 2:
@@ -130,7 +130,7 @@ def labels(symbol: str) -> Kind:
 
 
 def node_labels(symbol: str) -> Kind:
-    """Return the kind of lists of node names, which are strings or integers."""
+    """Return a kind that accepts lists of node names, which are strings or integers."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         plain = type(value) is list and all(type(item) in (str, int) for item in value)
@@ -140,12 +140,12 @@ def node_labels(symbol: str) -> Kind:
 
 
 def none_or(kind: Kind) -> Kind:
-    """Return the kind of values that are None or of the given kind."""
+    """Return a kind that accepts None and the values of the given kind."""
     return Kind(f"None, or {kind.words}", lambda value, sizes: value is None or kind.holds(value, sizes))
 
 
 def size(symbol: str) -> Kind:
-    """Return the kind of positive integers that are equal to the value of a symbol."""
+    """Return a kind that accepts a positive integer equal to the value of a symbol."""
     return Kind(
         f"the positive integer {symbol}",
         lambda value, sizes: type(value) is int and value >= 1 and sizes.fit((value,), (symbol,)),
@@ -153,12 +153,12 @@ def size(symbol: str) -> Kind:
 
 
 def word(*allowed: str) -> Kind:
-    """Return the kind of strings from a fixed set."""
+    """Return a kind that accepts the given strings."""
     return Kind(f"one of {', '.join(allowed)}", lambda value, sizes: isinstance(value, str) and value in allowed)
 
 
 def number(*, above: float = -np.inf, below: float = np.inf) -> Kind:
-    """Return the kind of finite floats between exclusive bounds."""
+    """Return a kind that accepts finite floats between two bounds, which are excluded."""
     least = "" if above == -np.inf else f" above {above:g}"
     most = "" if below == np.inf else f" below {below:g}"
     return Kind(f"a finite float{least}{most}", lambda value, sizes: type(value) is float and above < value < below)

@@ -167,7 +167,7 @@ PARAMETERS = {
 
 
 def check_parameters(found: dict[str, Any], expected: dict[str, Parameter]) -> None:
-    """Raise unless the parameters have the expected names and kinds."""
+    """Raise unless the parameters have the expected names and allowed values."""
     if set(found) != set(expected):
         missing, unknown = sorted(set(expected) - set(found)), sorted(set(found) - set(expected))
         raise FlawError(

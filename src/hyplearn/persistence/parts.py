@@ -27,8 +27,8 @@ COMPOSED: dict[str, type[Any]] = {
     "_hydra": Hydra,
     "_near": Neighbours,
 }
-# Fields of a decision that are stored. The classes and the curvature are not included, because they are stored as the
-# attribute ``classes_`` and as a parameter.
+# Fields that are stored for every decision. The classes and the curvature are not included, because they are stored as
+# the attribute ``classes_`` and as a parameter.
 DECISION_PARTS = ("link", "weights", "points", "intercepts", "gain", "through_points")
 PREFIX = "decision_."
 
@@ -120,8 +120,8 @@ BASELINES = ("HyperboloidSVC", "HyperboloidPerceptron", "EuclideanSVC", "Authors
 def upgrade(name: str, parameters: Values, attributes: Values) -> tuple[Values, Values]:
     """Convert the parameters and attributes of a version 0.1 file to the current version.
 
-    Predictions do not change. The parameter value ``calibration="training"`` no longer exists; it is replaced
-    with the default, which the next fit uses.
+    Predictions do not change. The perceptrons and PoincareSVC no longer support ``calibration="training"``. This
+    value is replaced with the default, which takes effect in the next fit.
     """
     if name not in (*TANGENT, *SOFTMAX, *BASELINES):
         return parameters, attributes

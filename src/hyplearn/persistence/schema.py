@@ -181,7 +181,8 @@ _NETWORK_PARAMETERS = {
     **dict.fromkeys(("epochs", "batch_size", "patience"), integer(1)),
     "weight_decay": number_in(above=0.0, closed=True),
     "validation_fraction": number_in(above=0.0, below=1.0, closed=True),
-    # The checkpoint must be None: otherwise the next fit of a loaded estimator would overwrite and remove that file.
+    # The checkpoint must be None. Otherwise, the next fit of a loaded estimator would overwrite and remove the file at
+    # the path in ``checkpoint``.
     "checkpoint": Parameter(
         "None",
         lambda value: value is None,

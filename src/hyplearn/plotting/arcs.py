@@ -39,7 +39,7 @@ def hypercycle(w: Array, p: Array, height: float = 0.0, *, c: float = 1.0, n_poi
     """
     start, end = rim_points(w, p, c=c)
     centre, half = (start + end) / 2, (end - start) / 2
-    # Half the angle of the arc that meets the rim at right angles, which is the geodesic.
+    # Half the central angle of the geodesic, which is the arc that meets the rim at right angles.
     phi = np.arctan2(centre[0] * half[1] - centre[1] * half[0], half @ half)
     return _arc(start, end, phi + 2 * np.arctan(np.tanh(np.sqrt(c) * height / 2)), n_points)
 

@@ -1,4 +1,4 @@
-"""Regions of several classifiers side by side."""
+"""Figure with the regions of several classifiers side by side."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from hyplearn.plotting.canvas import draw_legend_below, pyplot
 from hyplearn.plotting.style import DPI, STYLE, WIDTH
 from hyplearn.types import Array
 
-# Height of titles and legend in inches, and number of names in a line of the legend.
+# Total height of the titles and the legend in inches, and number of columns of the legend.
 TEXT_HEIGHT, NAMES = 1.1, 5
 
 

@@ -24,8 +24,8 @@ from hyplearn.types import Array
 SET_PIXELS = 200
 HATCH_INK = "0.6"
 HATCHES = {"no class in the set": "xxxx", "several classes in the set": "////"}
-# Number of points along the boundary between two classes. The boundary is cut off at the first point where a third
-# class is predicted, so more points make the cut more precise.
+# Number of points along the boundary between two classes. Parts of the boundary where a third class is predicted are
+# left out. With more points, the remaining parts end closer to the true ends.
 CUT_POINTS = 4001
 
 
@@ -47,11 +47,11 @@ class BoundaryDisplay(Display):
     points : DiskDisplay, optional
         Points to draw over the regions.
     boundaries : list of arrays of shape (n, 2)
-        Points along the geodesics between classes.
+        Points along each boundary: one curve for two classes, and parts of geodesics for more classes.
     margin : float, optional
-        Hyperbolic distance between the boundary and each margin.
+        Hyperbolic distance from the fitted boundary, without the offset of a calibration, to each margin.
     margins : list of arrays of shape (n, 2)
-        Points along the margins on both sides, which are hypercycles at this distance.
+        Points along the margin on each side.
     reference, support : arrays of shape (2,) and (k, 2), optional
         Reference point p, and support vectors.
     plane : Plane, optional
@@ -59,8 +59,8 @@ class BoundaryDisplay(Display):
     wrong : array of shape (k, 2), optional
         Positions of misclassified points in the plot, if they cannot be recognised from the regions.
     leads : array of shape (m, m), optional
-        Difference between the two highest scores at pixels next to another region, and 1 elsewhere. It determines where
-        the prediction changes between two pixels. If it is None, predictions change halfway.
+        Difference between the two highest scores at pixels next to another region, and 1 elsewhere. The lines between
+        regions are interpolated from these values. If ``leads`` is None, the lines are halfway between the pixels.
     set_sizes : array of shape (s, s), optional
         Number of classes in the prediction set at each pixel of the square around the disk, for a classifier with
         ``predict_set``.
@@ -111,8 +111,8 @@ class BoundaryDisplay(Display):
         ----------
         estimator : fitted classifier with `predict` and `classes_`
             Classifier of points in the ball, or a pipeline that ends with a classifier. Boundaries are drawn as arcs if
-            :func:`hyplearn.decision.decision_of` finds them: equidistants of a geodesic for two classes, geodesics for
-            more classes. Otherwise, boundaries are visible only as edges of the regions.
+            :func:`hyplearn.decision.decision_of` finds them: equidistants of a geodesic, or circles, for two classes,
+            and geodesics for more classes. Otherwise, boundaries are visible only as edges of the regions.
         X, y : array-like, optional
             Points to draw over the regions, and their classes. In more than two dimensions X is required, because the
             plane of the plot is chosen from the points.
@@ -137,10 +137,10 @@ class BoundaryDisplay(Display):
           along w and along the direction in which the points vary most. Points are moved into the plane along H.
         - If the boundary is a sphere, the plane passes through its centre, and points are rotated into the plane. In
           both cases, the side of each point and its distance to the boundary are preserved.
-        - Otherwise, the plane passes through the mean of the points, along the directions in which the means of the
-          predicted classes vary most, and points are projected orthogonally. Each pixel shows the class that is
-          predicted for most of the 15 nearest points. The title gives the percentage of points that lie in the region
-          of their predicted class, and misclassified points are crossed out.
+        - Otherwise, the plane passes through the mean of the points, along two directions that separate the means of
+          the predicted classes, and points are projected orthogonally. Each pixel shows the class that is predicted for
+          most of the 15 nearest points. The title gives the percentage of points that lie in the region of their
+          predicted class, and misclassified points are crossed out.
 
         The prediction sets of a :class:`~hyplearn.ConformalClassifier` are drawn in two dimensions: regions whose
         prediction sets are empty or contain several classes are hatched.
@@ -286,11 +286,11 @@ class BoundaryDisplay(Display):
 
 
 def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0) -> float | None:
-    r"""Return the hyperbolic distance from the hyperplane of a binary problem to its margins, or None without margins.
+    r"""Return the hyperbolic distance from the boundary of a binary problem to its margins, or None without margins.
 
-    If ``given`` is None, the distance for an SVM with ``margin="exact"`` is
-    :math:`\operatorname{arsinh}(\sqrt c / \|w\|) / \sqrt c`, at which ⟨z, w⟩ = 1. For other classifiers it is
-    ``margin_``, the smallest distance of a training point, if this is positive.
+    The distance is ``given`` unless this is None. The default for an SVM with ``margin="exact"`` is
+    :math:`\operatorname{arsinh}(\sqrt c / \|w\|) / \sqrt c`, the distance at which ⟨z, w⟩ = 1. The default for other
+    classifiers is ``margin_``, the smallest signed distance from a training point to the boundary, if it is positive.
     """
     if given is not None:
         if not 0 < given < np.inf:
@@ -384,11 +384,11 @@ def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision) -> Itera
 
 
 def pairwise_normals(decision: Decision | ForeignDecision) -> Iterator[tuple[int, int, Array]]:
-    """Yield pairs of class codes with a vector N, such that both classes are equally likely where ``[N, X] = 0``.
+    """Yield two class codes and a vector N for each pair of classes, which are equally likely where ``[N, X] = 0``.
 
-    X denotes hyperboloid coordinates. If there is a hyperplane per class, classes are ranked by multiples of the
-    hyperbolic sines of the distances to these hyperplanes. These sines are linear in X, so the boundary between two
-    classes is a geodesic.
+    X denotes hyperboloid coordinates. If each class has a hyperplane, the classes are ranked by multiples of the
+    hyperbolic sines of the signed distances to the hyperplanes. These sines are linear in X, so the boundary between
+    two classes is a geodesic.
     """
     pairs, steepness = combinations(range(len(decision.classes)), 2), decision.steepness()
     if steepness is not None:

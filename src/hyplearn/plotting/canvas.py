@@ -182,10 +182,10 @@ def draw_wrong(ax: Any, X: Array, n: int, size: float) -> None:
 
 
 def draw_legend(ax: Any, *, own_figure: bool = False) -> None:
-    """Draw a legend to the right of the plot, with as many columns as the height of the plot requires.
+    """Draw a legend to the right of the plot, with enough columns to fit into the height of the plot.
 
-    If the figure was created for this plot (``own_figure``), it is made wide enough for plot and legend. If the figure
-    has no layout engine, the axes are made narrower.
+    If the figure was created for this plot (``own_figure``), it is made wide enough for the plot and the legend.
+    Otherwise, the axes are made narrower, unless the figure has a layout engine, which reserves the space.
     """
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
@@ -318,7 +318,7 @@ class Cloud:
 
 
 def all_classes(y: Array | None, classes: Array | None) -> Array:
-    """Return the given classes, followed by all other classes of y."""
+    """Return the given classes, followed by all other classes of y; without y, return an empty array."""
     present = np.array([]) if y is None else distinct(y)[0]
     if y is None or classes is None:
         return present

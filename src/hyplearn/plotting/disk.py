@@ -94,7 +94,7 @@ class DiskDisplay(Display):
 
     @cached_property
     def cloud(self) -> Cloud:
-        """Points, classes and limits of the plot, in the form in which they are drawn."""
+        """Points and classes with the limits of the plot, to be drawn as markers or as a density image."""
         radius = float(1 / np.sqrt(absolute_curvature(self.curvature)))
         return Cloud.of(self.X, self.y, self.all_classes, np.zeros(2), radius, self.most_markers)
 
@@ -106,7 +106,8 @@ class DiskDisplay(Display):
         ax, size, legend
             As in :meth:`BoundaryDisplay.plot`.
         grid : bool
-            Whether to draw diameters, and circles around the centre with their hyperbolic radii.
+            Whether to draw diameters and circles around the centre. The inner circles are labelled with their
+            hyperbolic radii.
         """
         return self._plot(ax, size, legend, grid=grid)
 
@@ -153,9 +154,9 @@ class HullDisplay(Display):
     hulls : list of two arrays of shape (n, 2)
         Vertices of the hull of each class, counter-clockwise.
     pairs : dict of str to array of shape (2, 2)
-        The key "vertices" contains the closest vertices of the hulls, whose midpoint is the paper's reference point.
-        The key "points" contains the closest points of the hulls, which may lie on edges; it is missing if the hulls
-        intersect.
+        The pair "vertices" contains the closest vertices of the hulls, whose midpoint is the paper's reference point.
+        The pair "points" contains the closest points of the hulls, which may lie on edges. This pair is missing if the
+        hulls intersect.
 
     Examples
     --------
@@ -227,10 +228,13 @@ class HullDisplay(Display):
         pairs : tuple of str
             Names of the pairs to draw, if they exist. If both pairs look the same, only one is drawn.
         boundary : bool
-            Whether to draw the geodesic that bisects the pair.
+            Whether to draw the geodesic that bisects each pair.
         """
         if isinstance(pairs, str) or not set(pairs) <= set(STYLES):
-            raise ValueError(f"pairs must be a tuple of names from {list(STYLES)}; got {pairs!r}.\nPass such a tuple.")
+            raise ValueError(
+                f"pairs must be a tuple of names from {list(STYLES)}; got {pairs!r}.\n"
+                'Pass a tuple, such as ("points",).'
+            )
         return self._plot(ax, size, legend, pairs=pairs, boundary=boundary)
 
     def _draw(self, ax: Any, size: float, *, pairs: tuple[str, ...], boundary: bool) -> None:

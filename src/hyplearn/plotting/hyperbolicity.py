@@ -40,7 +40,7 @@ class HyperbolicityDisplay(Display):
     found: Hyperbolicity
 
     def curves(self) -> dict[str, tuple[Array, Array]]:
-        """Return, for each label in the legend, the mean given distance and the percentiles of the ratio per group."""
+        """Return a dict from legend labels to the mean given distance and the ratio percentiles of each group."""
         found, space = self.found, f"{self.found.n_components}-D"
         fits = {
             f"flat {space}: distortion {found.flat_distortion:.2f}": found.flat_distances,

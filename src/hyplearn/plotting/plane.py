@@ -1,10 +1,16 @@
 r"""Projections of points in more than two dimensions onto a geodesic plane.
 
-The plane passes through p and is spanned by the unit vectors n and e. In hyperboloid coordinates relative to p, a point
-has the time coordinate :math:`T = \cosh \rho`, the coordinate :math:`a = \langle \sqrt c z, n \rangle`, which is the
-hyperbolic sine of its signed distance to the hyperplane H(n, p), the coordinate :math:`b = \langle \sqrt c z, e
-\rangle`, and further coordinates r that the plot does not show, with :math:`T^2 = 1 + a^2 + b^2 + \|r\|^2`. There are
-three projections, which leave the points of the plane unchanged:
+The plane passes through p and is spanned by the unit vectors n and e. Let z be the scaled tangent vector of a point at
+p (:func:`hyplearn.tangent.z_features`), and ρ its distance to p in units of 1/√c. The hyperboloid coordinates of the
+point relative to p are:
+
+- the time coordinate :math:`T = \cosh \rho`,
+- :math:`a = \langle \sqrt c z, n \rangle`, the hyperbolic sine of the signed distance to the hyperplane H(n, p),
+- :math:`b = \langle \sqrt c z, e \rangle`,
+- further coordinates r, which the plot does not show.
+
+They satisfy :math:`T^2 = 1 + a^2 + b^2 + \|r\|^2`. There are three projections, which leave the points of the plane
+unchanged:
 
 - along the boundary: :math:`(T, a, b) \mapsto (\lambda T, a, \lambda b)` with :math:`\lambda^2 = (1 + a^2) / (T^2 -
   b^2)`. The foot of x on H is projected orthogonally onto the geodesic along e, and x stays on the same side of H, at
@@ -36,15 +42,15 @@ BLOCK_NUMBERS = 2**22
 # Number of nearest points that vote on the class of a pixel. With more voters, regions are smoother, but small regions
 # disappear.
 VOTERS = 15
-# Maximum number of points that can vote, which is enough for all pixels. If there are more points, only every k-th
-# point votes.
+# Maximum number of points that vote, which is enough to find the class of every pixel. If there are more points, only
+# the points in evenly spaced rows vote.
 MOST_VOTERS = 20_000
 # Minimum lead of a predicted class (see ``predicted_leads``). Boundaries are drawn where a signed lead changes its
 # sign, and 0 has no sign.
 LEAST_LEAD = 1e-12
 # Weight of two regularisation terms, which are added to matrices with trace 1. The second moments of all points are
-# added to those of the class means, and matter only if the means do not determine two directions. The identity keeps
-# the second moments within classes invertible.
+# added to the second moments of the class means; they matter only if the class means do not determine two directions.
+# The identity is added to the second moments within classes, so that this matrix is invertible.
 SPREAD_WEIGHT = 1e-3
 
 
@@ -75,7 +81,7 @@ class Plane:
 
     @classmethod
     def between(cls, X: Array, codes: Array, c: float) -> Self:
-        """Return the plane through the mean of the points that best separates their predicted classes."""
+        """Return a plane through the mean of the points, chosen so that it best separates their predicted classes."""
         p = frechet_mean(X, c=c)
         planes = [cls(p, basis, c, "nearest") for basis in _class_directions(frame_coordinates(X, p, c=c), codes)]
         if len(np.unique(codes)) == 1:
@@ -83,7 +89,7 @@ class Plane:
         return max((plane.with_votes(X, codes) for plane in planes), key=lambda plane: plane.agreement)
 
     def with_votes(self, X: Array, codes: Array) -> Self:
-        """Return this plane with regions from a vote among the points X, whose predicted classes are ``codes``."""
+        """Return a copy of the plane in which the points X, with predicted classes ``codes``, vote on the regions."""
         some = slice(None, None, -(-len(X) // MOST_VOTERS))
         x, codes = self.project(X[some]), codes[some]
         neighbours = PoincareKNeighborsClassifier(min(VOTERS, len(x)), curvature=-self.c).fit(x, codes)
@@ -167,11 +173,11 @@ def predicted_codes(estimator: Any, plane: Plane | None, x: Array) -> Array:
 def predicted_leads(estimator: Any, plane: Plane | None, x: Array, codes: Array) -> Array:
     """Return the lead at each position: the score of the predicted class minus the highest score of the other classes.
 
-    All leads are 1 if the classifier has no scores, or if some prediction is not the class of the highest score.
+    All leads are 1 if the classifier has no scores, or if some prediction is not the class with the highest score.
     """
     methods = ("decision_function", "predict_proba")
     if plane is not None and plane.neighbours is not None:
-        # The classes of this classifier are the codes that are predicted for at least one point.
+        # The classes of ``neighbours`` are not all codes, but only the codes that are predicted for at least one point.
         estimator, codes, plane = plane.neighbours, np.searchsorted(plane.neighbours.classes_, codes), None
     method = next((name for name in methods if hasattr(estimator, name)), None)
     scores = None if method is None or len(x) == 0 else evaluate(estimator, method, plane, x)
@@ -197,7 +203,7 @@ def evaluate(estimator: Any, method: str, plane: Plane | None, x: Array) -> Arra
 
 
 def _class_directions(F: Array, codes: Array) -> Iterator[Array]:
-    """Yield two bases along which class means differ most: in absolute terms, and relative to the spread in classes."""
+    """Yield two bases in which class means differ most: absolutely, and relative to the spread within classes."""
     _, members, counts = np.unique(codes, return_inverse=True, return_counts=True)
     F = F - F.mean(axis=0)
     means = np.stack([F[members == k].mean(axis=0) for k in range(len(counts))])

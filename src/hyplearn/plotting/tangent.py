@@ -109,7 +109,7 @@ class TangentDisplay(Display):
         label : object, optional
             Class whose boundary against all other classes is drawn. Required if there are more than two classes.
         margin : float, optional
-            Hyperbolic distance from the boundary at which hypercycles are drawn instead of the margins of the
+            Hyperbolic distance from the hyperplane at which hypercycles are drawn instead of the margins of the
             estimator. Hypercycles are drawn only in two dimensions: in more dimensions they would be correct only for
             points in the plane.
         """
@@ -158,7 +158,7 @@ class TangentDisplay(Display):
 
     @property
     def _far(self) -> float:
-        """Distance from p that is long enough to reach beyond the edges of the plot."""
+        """Upper bound on the distance from p to the edges of the plot."""
         return float(np.linalg.norm(self.cloud.extent))
 
     def _line(self, normal: Array) -> Array:
@@ -190,7 +190,7 @@ class TangentDisplay(Display):
 
 
 def _cloud(F: Array, y: Array | None, classes: Array | None, most_markers: int) -> Cloud:
-    """Return the points with the limits of the plot, which is the smallest square around them and p, plus a border."""
+    """Return the points with the limits of the plot: the smallest square around the points and p, plus a border."""
     low, high = np.minimum(F.min(axis=0), 0), np.maximum(F.max(axis=0), 0)
     middle, reach = (low + high) / 2, BORDER * np.max(high - low) / 2
     return Cloud.of(F, y, classes, middle, float(reach) or 1.0, most_markers)
@@ -214,16 +214,16 @@ def _problem(estimator: Any, decision: Decision | ForeignDecision, label: Any) -
             return k, plane_boundary(decision.weights[k], decision.points[k])
     raise ValueError(
         f"{type(estimator).__name__} has no geodesic boundary, so there is no tangent space to show.\n"
-        "Pass a classifier whose boundaries pass through a point, or use TangentDisplay.from_points with p."
+        "Pass a classifier whose boundaries pass through a reference point, or use TangentDisplay.from_points with p."
     )
 
 
 def _hypercycle_in_frame(distance: float, far: float, c: float) -> Array:
-    r"""Return the curve at a given distance from a boundary, in frame coordinates across and along the boundary.
+    r"""Return the curve at a given distance from a geodesic through p, in frame coordinates across and along it.
 
     .. math:: \frac{1}{\sqrt c} \frac{\rho}{\sinh \rho} (\sinh h, s), \qquad \sinh \rho = \|(\sinh h, s)\|
 
-    for all s, where h is the distance times √c.
+    where h is the distance times √c. The parameter s covers distances up to ``far`` along the geodesic.
     """
     s = np.sinh(np.sqrt(c) * np.linspace(-far, far, 401))
     rows = np.stack([np.full_like(s, np.sinh(np.sqrt(c) * distance)), s], axis=1)

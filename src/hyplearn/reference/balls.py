@@ -1,18 +1,18 @@
-r"""Find the widest margin between a few rows by growing balls around them until the hulls of both sides touch.
+r"""Find the hyperplane with the widest margin between a few rows, with touching balls around the rows as a proof.
 
-Let x be points on the hyperboloid, and let [·, ·] be the Minkowski product. Then :math:`y_i [w, x_i] / \sqrt{[w, w]}`
-is the hyperbolic sine of the signed distance of a row to the hyperplane w, so the hyperplane with the widest margin is
-the solution of
+The widest margin is the radius at which the hulls of the balls on both sides touch. All lengths in this module are for
+c = 1. Let x be points on the hyperboloid, and let [·, ·] be the Minkowski product. Then
+:math:`y_i [w, x_i] / \sqrt{[w, w]}` is the hyperbolic sine of the signed distance of a row to the hyperplane w, called
+the height of the row. The hyperplane with the widest margin is therefore the solution of
 
 .. math:: \min_w \tfrac12 [w, w] \quad \text{with} \quad y_i [w, x_i] \ge 1.
 
-In coordinates about a point p of the current hyperplane, :math:`[w, w] = \|w'\|^2 - w_0^2`, and :math:`w_0 = 0` for the
-current w. Without the term :math:`-w_0^2` the problem is convex. A step replaces w with the solution of this convex
-problem, which does not increase [w, w]. The next p is the contact point :math:`\sum_i \lambda_i h_i`, scaled onto the
-hyperboloid, where λ are the multipliers and h the projections of the rows onto the new hyperplane. In coordinates about
-this p, w_0 remains 0 as long as the same rows are active. The convex problem is therefore exact to second order, and
-two or three steps suffice. All lengths in this module are for c = 1. The height of a row is the hyperbolic sine of its
-signed distance to the hyperplane.
+In coordinates about a point p of the current hyperplane, :math:`w = (w_0, w')` and
+:math:`[w, w] = \|w'\|^2 - w_0^2`, with :math:`w_0 = 0` for the current w. Without the term :math:`-w_0^2` the problem
+is convex. A step replaces w with the solution of this convex problem, which does not increase [w, w]. The next p is the
+contact point :math:`\sum_i \lambda_i h_i`, scaled onto the hyperboloid, where λ are the multipliers and h the
+projections of the rows onto the new hyperplane. In coordinates about this p, w_0 remains 0 as long as the same rows are
+active. The convex problem is therefore exact to second order, and two or three steps suffice.
 """
 
 from typing import NamedTuple
@@ -94,7 +94,11 @@ def touching_balls(X: Array, y: Array, p: Array, c: float, first: Array) -> Cont
 
 
 class _View(NamedTuple):
-    """Rows seen from a point: signed Klein coordinates with a constant column, cosh of distances and error bounds."""
+    """Rows in coordinates about a point p.
+
+    ``G`` contains the signed Klein coordinates and a constant column, ``times`` the cosh of the distances to p, and
+    ``slack`` the slack of each constraint.
+    """
 
     G: Array
     times: Array
@@ -108,7 +112,7 @@ class _View(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """Solution of the convex problem: normal (w_0, w) with [w, w] = 1, multipliers, and smallest height ``scale``."""
+    """Solution of the convex problem, scaled to ``‖w‖² - w_0² = 1``; ``scale`` is the smallest height of a row."""
 
     w: Array | None
     w_0: float
@@ -140,10 +144,11 @@ def _solve(view: _View, scale: float, used: Array) -> _Step:
 
 
 def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Array | None, Array, float]:
-    """Minimise ``‖w‖`` subject to ``G w ≥ scale / times + slack``; return w, multipliers, and a scale with ‖w‖ near 1.
+    """Minimise ``‖w‖`` subject to ``G w ≥ s``, where ``s = scale / times + slack``; return w, multipliers and scale.
 
-    This is Lawson and Hanson's least distance problem: find u ≥ 0 for which ``(Gᵀu, ⟨s, u⟩)`` is as near as possible to
-    (0, 1). If the distance is 0, u proves that there is no such w.
+    The scale is adapted until ‖w‖ is near 1. This is Lawson and Hanson's least distance problem: find u ≥ 0 for which
+    ``(Gᵀu, ⟨s, u⟩)`` is as near as possible to (0, 1). If the distance is 0, u proves that no w satisfies the
+    constraints.
     """
     target = np.zeros(G.shape[1] + 1)
     target[-1] = 1.0
@@ -248,7 +253,7 @@ def proven_margin(height: float) -> float:
 
 
 def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: float) -> tuple[Array, float]:
-    r"""Return weights that sum to 1 and balance both sides, and the upper bound on all margins that they prove.
+    r"""Return weights that sum to 1 and balance both sides, and the upper bound on margins that these weights prove.
 
     Let a be the points, :math:`r_i = d(a_i, x_i)`, and :math:`A = \sum_+ \lambda_i a_i`,
     :math:`B = \sum_- \lambda_i a_i` in hyperboloid coordinates about p, with the same first coordinate. A hyperplane w
@@ -289,7 +294,9 @@ def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: f
 
 
 def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
-    """Whether positive weights near the given weights balance both sides exactly, so that the sides are inseparable.
+    """Return whether some positive weights near the given weights balance both sides exactly.
+
+    If so, the sides are inseparable.
 
     The columns of M are the signed rows in Klein coordinates, which are known up to rounding errors, and u are their
     weights. If M has full rank, the weights ``u - M⁺ M u`` balance both sides exactly. They are positive if the

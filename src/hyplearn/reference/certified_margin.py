@@ -42,14 +42,15 @@ class MarginInterval(NamedTuple):
 class WidestMargin:
     r"""The geodesic hyperplane with the widest margin between two classes, with proven lower and upper bounds.
 
+    The widest margin is the radius for which the hulls of the balls around the rows of the two classes touch.
+
     Attributes
     ----------
     separable : bool
         Whether every row lies strictly on its side of ``hyperplane``.
     hyperplane : tuple (w, p) or None
         Hyperplane with the widest margin, which is unique. ``signed_distance(X, w, p)`` is positive for the rows of the
-        class that sorts last and negative for the other rows. The point p is the contact point, at which the hulls of
-        the balls touch.
+        class that sorts last and negative for the other rows. The point p is equal to ``contact``.
     lower, upper : float
         Lower and upper bound on the widest margin. The distance of every row to the hyperplane is at least ``lower``,
         and no geodesic hyperplane has a margin above ``upper``. Both bounds are valid for the stored numbers, including
@@ -70,9 +71,9 @@ class WidestMargin:
     status : str
         "optimal" if the interval from ``lower`` to ``upper`` is narrower than 1e-9 (for c = 1, and relative to the
         margin if it is above 1), or narrower than 64 spacings of float64 at the contact point, up to 1e-6.
-        "inseparable" if no hyperplane was found and the interval from 0 to ``upper`` is as narrow. "stalled" if
-        rounding errors prevent a narrower interval; if there is no hyperplane, it is then unknown whether one separates
-        the classes.
+        "inseparable" if no hyperplane was found and the interval from 0 to ``upper`` is equally narrow. "stalled" if
+        rounding errors prevent such a narrow interval. A stalled result without a hyperplane leaves open whether the
+        classes are separable.
     n_passes : int
         Number of passes over all rows.
     c : float
@@ -182,12 +183,12 @@ def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
 
 
 def _cancel(z: Array, size: Array, weights: Array) -> bool:
-    """Whether the rows sum to exactly 0 on the hyperboloid, for weights near the given ones and of the same signs.
+    """Return whether some weights, near the given weights and of the same signs, make the sum of the rows exactly 0.
 
-    The columns of M are the rows in Klein coordinates, each preceded by a 1. M has full rank, despite its rounding
-    errors, if its smallest singular value exceeds them. Then the columns sum to exactly 0 for the weights
-    ``u - M⁺ M u``, where u are the weights of the columns. No sign changes if the correction ``M⁺ M u`` is shorter than
-    the smallest weight.
+    The rows are summed on the hyperboloid. The columns of M are the rows in Klein coordinates, each preceded by a 1. M
+    has full rank, despite its rounding errors, if its smallest singular value exceeds them. Then the columns sum to
+    exactly 0 for the weights ``u - M⁺ M u``, where u are the weights of the columns. No sign changes if the correction
+    ``M⁺ M u`` is shorter than the smallest weight.
     """
     time = np.sqrt(1 + np.sum(z**2, axis=1))
     M, u = np.column_stack([np.ones(len(z)), z / time[:, None]]).T, weights * time

@@ -44,7 +44,7 @@ def boundary_point(
     .. math:: \min_u \tfrac12 \|u\|^2 + C \sum_i w_i \max(0, 1 - y_i \langle u, X_i \rangle)^2
 
     where :math:`X_i = (\cosh \rho_i, \sqrt c z_i)` are the hyperboloid coordinates about the point of the strategy
-    "means". The functional vanishes on a geodesic hyperplane; if there are few rows, the first term draws this
+    "means". The functional vanishes on a geodesic hyperplane; if there are few rows, the first term pulls this
     hyperplane towards the point of "means". The centre of the rows near the hyperplane is
     :math:`\sum_i w_i X_i / (1 + e^{|\langle u, X_i \rangle|})`, scaled back onto the hyperboloid. The point p is the
     point of the hyperplane nearest to this centre, except that p is at most ``FARTHEST_SHIFT``, in units of 1/√c, away
@@ -53,7 +53,7 @@ def boundary_point(
     Rows of weight 0 are ignored, weight k is equivalent to k copies of a row, and p moves with the points under
     isometries. If X has more than ``hull_numbers`` elements, the hulls are not compared. If it has more than
     ``most_rows`` rows (by default :func:`fit_rows`, which is 2e5 in the disk and 2e4 in 100 dimensions), a subsample of
-    both sides is fitted; weights and copies are then equivalent only up to the sampling error.
+    both sides is fitted. In this case, weights and copies are equivalent only up to the sampling error.
     """
     d = data.n_features
     if data.n_rows * d <= hull_numbers and (hyperplane := separation(data, sides).hyperplane) is not None:
@@ -95,7 +95,8 @@ def _hyperboloid_rows(
 ) -> Rows:
     """Return hyperboloid coordinates about p, multiplied by y, as an explicit matrix if X is small.
 
-    The coordinates are √c z and cosh ρ, where ρ is the distance to p. The latter equals ``1 - z.base``.
+    The coordinates are cosh ρ and √c z, where ρ is the distance to p in units of 1/√c. For z rows, ``base`` is
+    ``1 - cosh ρ``.
     """
     z = implicit_rows(X, p, features="z", c=c)
     signed = np.sqrt(c) * y

@@ -43,7 +43,8 @@ class Separation:
         ``signed_distance(X, w, p)`` is positive for the rows of the class that sorts last and negative for the other
         rows.
     witness : ndarray of shape (d,) or None
-        A common point of both hulls, up to half of ``distance``, if the classes are not separable.
+        If the classes are not separable, a point whose distance to each hull is at most half of ``distance``. This is a
+        common point of both hulls up to rounding.
     margin : float
         Smallest hyperbolic distance of a row to the hyperplane, computed from all rows; 0 if there is no hyperplane.
     distance, lower_bound : float
@@ -212,7 +213,7 @@ def _count_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array, Arra
 def _every_of_side(
     block: LabelledBlock, sides: Array, strides: Array, starts: Array, ahead: Array
 ) -> tuple[Array, ...]:
-    """Return every k-th row of each side in a block; ``ahead`` is the number of rows of each side before the block."""
+    """Return every k-th row of each side in a block; ``ahead`` counts the rows of each side before each block."""
     skipped = -ahead[:, np.searchsorted(starts, block.start)] % strides
     own = _rows_of_sides(block, sides)
     return tuple(block.X[rows[skip::stride]] for rows, skip, stride in zip(own, skipped, strides, strict=True))
@@ -220,7 +221,11 @@ def _every_of_side(
 
 @checkpointable
 class Beyond(NamedTuple):
-    """Rows that lie outside the half-space of their side, with their margins, and the smallest margin of all rows."""
+    """Rows that lie outside the half-space of their side, and the smallest margin of all rows.
+
+    ``margins_a`` and ``margins_b`` are relative to the boundaries of the half-spaces, and ``least`` is relative to the
+    hyperplane halfway between them.
+    """
 
     X_a: Array
     X_b: Array
@@ -238,7 +243,7 @@ def _beyond(
     c: float,
     most: int,
 ) -> Beyond:
-    """Find the rows of a block that lie farthest outside the half-spaces, and the smallest margin of the hyperplane."""
+    """Find the rows of a block that lie farthest outside the half-spaces, and the smallest margin of any row."""
     products = np.sqrt(c) * z_dot(block.X, *hyperplane, c=c, gaps=block.gaps)
     products *= 2.0 * _second_side(block, sides) - 1.0
     least = float((products if block.weights is None else products[block.present]).min(initial=np.inf))

@@ -27,8 +27,9 @@ FIRST_ROWS, FIRST_NUMBERS, START_TOL, COPIED_NUMBERS = 20_000, 2**22, 1e-4, 2**2
 # Means of at most this many rows are computed in one thread: a step takes less time than passing it to a thread.
 FEW_ROWS = 10_000
 # CENTRE_TOL and CLASS_TOL are the tolerances of the mean of all points and of class means in many dimensions. The
-# distance to the exact mean is proven to be smaller. A centre of coordinates need not be exact: any point near the mean
-# serves as well. In up to FEW_DIMENSIONS dimensions, MEAN_TOL suffices because a last Newton step squares the error.
+# distance of a computed mean to the exact mean is proven to be at most the tolerance. CENTRE_TOL is larger, because the
+# mean of all points serves as a centre of coordinates, which need not be exact. In up to FEW_DIMENSIONS dimensions,
+# MEAN_TOL suffices for both means, because a last Newton step squares the error.
 CENTRE_TOL, CLASS_TOL, MEAN_TOL = 1e-6, 1e-11, 1e-7
 # Maximum distance of p from the midpoint of the class means, in units of 1/√c. In the disk, a boundary at this distance
 # cuts off a twentieth of all directions. Larger values lose accuracy on Fashion-MNIST and the mammals data, and have
@@ -54,7 +55,7 @@ def _tolerance(data: TrainingData, of_many: float) -> float:
 
 
 def means_between(data: TrainingData, problems: Sequence[Array]) -> list[Array]:
-    """Compute the point :func:`between` the means of the sides of each problem, in passes shared by all problems."""
+    """Apply :func:`between` to the means of the sides of each problem; the passes are shared by all problems."""
     sided = [weighted_sides(data, sides) for sides in problems]
     found = group_means(data, np.array([group for groups in sided for group in groups]), _tolerance(data, CLASS_TOL))
     ends = np.cumsum([len(groups) for groups in sided])
@@ -64,9 +65,10 @@ def means_between(data: TrainingData, problems: Sequence[Array]) -> list[Array]:
 def between(classes: Sequence[tuple[Array, float, float]], c: float) -> Array:
     r"""Return the point between two class means at which both classes are equally likely.
 
-    If there are not exactly two classes, or if both means are equal, it is the mean of the class means.
+    If there are not exactly two classes, or if both means are equal, the mean of the class means is returned.
 
-    The point lies on the geodesic from :math:`m_-` to :math:`m_+`, at the signed distance from its midpoint
+    Otherwise the point lies on the geodesic from :math:`m_-` to :math:`m_+`, at the following signed distance from the
+    midpoint of the geodesic:
 
     .. math:: \frac{s^2}{d(m_-, m_+)} \log \frac{W_-}{W_+}
 
@@ -130,10 +132,11 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
 
 
 def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -> list[tuple[Array, float, Array, Any]]:
-    """Return the mean and variance of every ``stride``-th row of each group; an empty group has the origin as mean.
+    """Return (mean, variance, start, hessian) for a sample of each group, which contains every ``stride``-th row.
 
-    Also return an initial point for the mean of all rows, which is not near the rim, and, in many dimensions, the
-    Hessian of the sample at that point.
+    The mean and variance are those of the sample; the mean of an empty group is the origin. ``start`` is an initial
+    point for the mean of all rows, and is not near the rim. ``hessian`` multiplies the Hessian of the sample at
+    ``start`` by a vector; it is None if the sample contains all rows, or in few dimensions.
     """
     X, codes, weights, gaps = data.fold(_every, columns_joined, stride)
     present = weights > 0

@@ -190,7 +190,8 @@ def checked_point(point: Any, d: int, c: float) -> Array:
     p, problem = _as_point(point, d, c)
     if problem:
         raise ValueError(
-            f"The reference point must have shape ({d},), one coordinate per feature of X; {problem}\n"
+            f"The reference point must lie in the ball and must have shape ({d},), one coordinate per feature of X; "
+            f"{problem}\n"
             f"Pass a point of the ball, a function, or one of {list(STRATEGIES)}."
         )
     return p

@@ -68,8 +68,8 @@ def widest_margin(X: Points, y: Any, *, c: float = 1.0) -> WidestMargin:
 def widest(data: TrainingData, sides: Array, *, sample_rows: int | None = None) -> WidestMargin:
     """Find the widest margin between two sides of training data; ``sides`` gives the side of each class, 0 or 1.
 
-    The problem is first solved for a sample. The working rows at its solution are the first working rows of the full
-    problem. Weights are ignored, except that rows of weight 0 are left out.
+    The problem is first solved for a sample. The final working rows of the sample are the initial working rows of the
+    search over all rows. Weights are ignored, except that rows of weight 0 are left out.
     """
     sample_rows = sample_rows or max(SAMPLE_ROWS, SAMPLE_NUMBERS // data.n_features)
     strides = subsample_strides(data.counts, sample_rows)

@@ -133,8 +133,8 @@ def build_rows(
 ) -> RowSource:
     """Return the rows of the training data, with costs of C times their weights.
 
-    Rows of points in memory are kept between passes, but explicit rows only if they have at most ``explicit_numbers``
-    elements.
+    Rows are kept between passes if the points are in memory and there are at most ``KEPT_ROWS`` rows. Explicit rows
+    must also have at most ``explicit_numbers`` elements. All other rows are rebuilt in every pass.
     """
     threads = data.threads if threads is None else threads
     is_explicit = isinstance(build, ConeRowBuilder) and n_columns <= EXPLICIT_COLUMNS
@@ -231,7 +231,7 @@ class StreamedRows(RowSource):
         return replace(self, build=build, known_costs=None)
 
     def sample(self, size: int, rng: np.random.Generator) -> Rows:
-        """Return a random, evenly spread sample as explicit rows in memory, with costs scaled to the same total."""
+        """Load a random, evenly spread sample as explicit rows, with costs scaled to the total cost of all rows."""
         arguments = self.build, self.n_rows, size, seed_of(rng)
         drawn = self.points.fold(_sample, join_rows, *arguments, threads=self.threads)
         return replace(scale_costs(drawn, self.cost_range), threads=self.threads)

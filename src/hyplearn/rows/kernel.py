@@ -1,4 +1,4 @@
-"""Rows of a kernel map, which are kept if they fit into a memory budget, and computed in every pass otherwise.
+"""Rows of a kernel map, which are kept between passes if they have few elements, and computed in every pass otherwise.
 
 Rows that are not kept are *raw*: they contain the kernel values between a point and the landmarks, and a constant
 column for the intercept. The rows of the map are the products of raw rows with :func:`raw_projection`, and take three
@@ -16,8 +16,8 @@ from hyplearn.rows.built import KeptRows, row_costs, stream_rows
 from hyplearn.rows.memory import ClassRows, RowSource
 from hyplearn.types import Array
 
-# Maximum number of elements of rows that are kept between passes (32 MiB). For larger data, it is three times as fast
-# to compute the rows in each of a few passes as to make many passes over kept rows.
+# Maximum number of elements of rows that are kept between passes (32 MiB). For larger data, a few passes that compute
+# the rows again take a third of the time of many passes over kept rows.
 KEPT_NUMBERS = 2**22
 # Value in the intercept column, which is equal to the maximum norm of a row.
 INTERCEPT = 1.0

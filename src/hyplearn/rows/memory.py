@@ -1,7 +1,8 @@
-"""Interface of the sources of rows with costs that solvers read, and implementations for rows in memory.
+"""Rows with costs, which are the input of the solvers: the interface of row sources, and rows in memory.
 
-The rows of a binary problem are u = y f, where y is the label ±1. The rows of a softmax regression have a class code
-instead of a sign. A block of rows is an instance of :class:`Rows`, and therefore also a source.
+The rows of a binary problem are signed: u = y f, where f contains the features of a point and y = ±1 is its label. The
+rows of a softmax regression have a class code instead of a sign. A block of rows is an instance of :class:`Rows`, and
+therefore also a source.
 """
 
 from abc import ABC, abstractmethod
@@ -62,7 +63,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Return a random, evenly spread sample as explicit rows in memory, with costs scaled to the same total."""
+        """Load a random, evenly spread sample as explicit rows, with costs scaled to the total cost of all rows."""
 
     @abstractmethod
     def thinned(self, size: int, rng: np.random.Generator) -> "RowSource":
@@ -90,7 +91,7 @@ class MemoryRows(RowSource):
         return fold_parts(map_in_threads(function, self.blocks(), self.threads, arguments), merge)
 
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Return a random, evenly spread sample as explicit rows in memory, with costs scaled to the same total."""
+        """Load a random, evenly spread sample as explicit rows, with costs scaled to the total cost of all rows."""
         return replace(scale_costs(self._drawn(size, rng), self.cost_range), threads=self.threads)
 
     def thinned(self, size: int, rng: np.random.Generator) -> "Rows":
@@ -262,7 +263,10 @@ class HyperboloidRows(Rows):
         return replace(super().scaled(factor), times=factor * self.times)
 
     def length_bound(self) -> float:
-        """Return an upper bound on the norms of the rows, computed from the time column, which bounds the others."""
+        """Return an upper bound on the norms of the rows, without computing explicit rows.
+
+        The intercept and the norm of the space columns are at most the absolute value of ``times``.
+        """
         return float(np.sqrt(3) * np.abs(self.times).max(initial=0.0))
 
     def pieces(self) -> Iterator[Rows]:

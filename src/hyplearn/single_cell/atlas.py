@@ -16,7 +16,8 @@ from hyplearn.types import Array
 DEFAULT_KEY = "X_poincare"
 # Tolerance for recomputed principal components, relative to the largest component. scanpy stores components in float32.
 SAME_COMPONENTS = 1e-3
-# Maximum ratio between the mean totals per cell of two data sets, if they are normalised in the same way.
+# Maximum ratio of the mean totals per cell of two data sets. If the ratio is larger, the data sets are assumed to be
+# normalised in different ways.
 SAME_SCALE = 3.0
 
 
@@ -47,7 +48,7 @@ class Matrix(NamedTuple):
 
 
 def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
-    """Return the map as entries for ``uns``, which :func:`stored_map` and :func:`placed_features` read."""
+    """Return the entries of ``uns`` that store the map; :func:`stored_map` and :func:`placed_features` read them."""
     data = np.frombuffer(to_bytes(model), dtype=np.uint8).copy()
     kept: dict[str, Any] = {"model": data, "fingerprint": hashlib.sha256(data.tobytes()).hexdigest()}
     if use_rep == "X":
@@ -64,7 +65,7 @@ def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
 
 
 def _loadings(adata: Any, use_rep: str) -> tuple[Any, Array, Array, Array] | None:
-    """Return matrix, genes, loadings and centre of scanpy's PCA, or None if they do not give the stored components."""
+    """Return the matrix, genes, loadings and centre of scanpy's PCA; None if they do not reproduce the components."""
     Z = cell_features(adata, use_rep)
     P = np.asarray(adata.varm["PCs"]) if "PCs" in adata.varm else None
     if P is None or use_rep.removeprefix("X_") != "pca" or adata.X is None or P.shape[1] != Z.shape[1]:
@@ -126,8 +127,8 @@ def _same_genes(query: Any, genes: Any) -> Any:
     if missing:
         raise ValueError(
             f"The query lacks {len(missing)} of the {len(names)} genes of the atlas's map, such as "
-            f"{', '.join(missing[:5])}.\nCompute the map of the atlas with the genes that both have, or rename "
-            "var_names if they are symbols in one and identifiers in the other."
+            f"{', '.join(missing[:5])}.\nCompute the map of the atlas with the genes that both data sets have, or "
+            "rename var_names if they are symbols in one data set and identifiers in the other."
         )
     return whole_matrix(query)[:, places]
 

@@ -35,7 +35,7 @@ def check_adata(adata: Any, copy: bool = False) -> Any:
     try:
         from anndata import AnnData
     except ImportError as error:
-        raise ImportError("Single cells need anndata: pip install 'hyplearn[single-cell]'.") from error
+        raise ImportError("Single-cell functions need anndata: pip install 'hyplearn[single-cell]'.") from error
     if not isinstance(adata, AnnData):
         raise TypeError(
             f"adata must be an AnnData object; got {type(adata).__name__}.\nRead it with anndata.read_h5ad."
@@ -159,7 +159,7 @@ def stored_model(adata: Any, key: str) -> Any:
     adata : AnnData
         Classified cells, in memory or from a file.
     key : str
-        Name of the column of predictions, as passed to ``classify`` as ``key_added``.
+        Name of the column of predictions: the ``key_added`` of ``classify``.
 
     Examples
     --------

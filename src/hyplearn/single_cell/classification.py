@@ -20,7 +20,7 @@ MANY_CLASSES = 50
 
 
 class Fitted(NamedTuple):
-    """Fitted classifier, its conformal classifier (None without ``coverage``), and its accuracy and recall."""
+    """Fitted classifier, the conformal classifier around it (None without ``coverage``), accuracy and recall."""
 
     model: Any
     conformal: Any
@@ -40,7 +40,7 @@ def classify(
 ) -> Any:
     """Fit a classifier to labelled cells in the ball, and predict the labels of all cells.
 
-    Cells without a label (NaN) are not used for training, but are predicted like the others.
+    Cells without a label (NaN) are not used for training, but their labels are predicted.
 
     Parameters
     ----------
@@ -74,10 +74,10 @@ def classify(
             Probability of the predicted label, and probabilities of all labels in the order of
             ``uns[key]["classes"]``.
         ``obsm[f"{key}_distances"]``
-            Signed hyperbolic distances to the boundary between each class and all others (for two classes, to the
-            boundary between them), if the classifier has such boundaries. Only "softmax" has none.
+            Signed hyperbolic distances to the boundary between each class and all other classes (for two classes, to
+            the boundary between them), if the classifier computes distances. All named models except "softmax" do.
         ``obsm[f"{key}_scores"]``
-            Scores of the classes, if the classifier has no such boundaries.
+            Scores of the classes, if the classifier does not compute distances.
         ``obs[f"{key}_set"]``, ``obsm[f"{key}_sets"]``, ``obs[f"{key}_unknown"]``
             With ``coverage``: the types in the prediction set of a cell, as a string joined by " | " and as a matrix in
             the order of ``uns[key]["classes"]``, and whether the set is empty. The guarantee is for new cells; the sets

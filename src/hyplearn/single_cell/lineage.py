@@ -51,7 +51,7 @@ def named_root(adata: Any, root: Any, from_mean: Callable[[Array], Array]) -> in
 
 
 def warn_if_at_tip(X: Array, root: int) -> None:
-    """Warn if all cells lie far from the root in one direction, where the disk shows them in a few pixels."""
+    """Warn if all cells lie far from the root in the same direction: the disk then shows them in a few pixels."""
     others = np.arange(len(X)) != root
     vectors = log_map(X[others], X[root])
     lengths = np.linalg.norm(vectors, axis=1)
@@ -89,7 +89,7 @@ def pseudotime(
     basis : str
         Key of the points in ``obsm``.
     n_neighbors : int
-        Number of nearest neighbours of each cell in the graph of paths.
+        Number of nearest neighbours of each cell in the neighbour graph, in which paths are computed.
     key_added : str
         Key of the results.
     copy : bool
@@ -133,7 +133,7 @@ def _neighbour_graph(X: Array, n_neighbors: int) -> Any:
     """Return a sparse matrix of the distances from each cell to its nearest neighbours."""
     n, k, gaps = len(X), min(n_neighbors, len(X) - 1), row_gaps(X, 1.0)
     values, columns = nearest(nearest_tree(X, gaps), X, gaps, k + 1, 1.0)
-    # The k + 1 nearest cells include the cell itself, unless k + 1 other cells or more are at the same point.
+    # The k + 1 nearest cells include the cell itself, unless at least k + 1 other cells are at the same point.
     own = columns == np.arange(n)[:, None]
     own[~own.any(axis=1), -1] = True
     values, columns = values[~own].reshape(n, k), columns[~own].reshape(n, k)
@@ -171,7 +171,7 @@ def branches(
         Minimum number of cells of a branch; by default 5 % of all cells, but at least 5.
     n_landmarks : int
         Number of cells (landmarks) whose branches are computed from all pairwise distances, which take 32 MB for 2,000
-        cells. Every other cell gets the branch of the nearest landmark.
+        cells. Each of the remaining cells gets the branch of the nearest landmark.
     key_added : str
         Key of the results.
     copy : bool

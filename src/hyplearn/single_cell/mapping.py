@@ -107,7 +107,8 @@ def poincare_map(
     if "matrix" in kept:
         warn_about_matrix(Matrix(**kept["matrix"]), use_rep)
     adata.obsm[key_added] = model.embedding_
-    # HDF5 cannot store None.
+    # A root that is given as a pair is stored as its row. Parameters that are None are left out, because HDF5 cannot
+    # store None.
     named = root if isinstance(root, (int, str)) or root is None else row
     params = {"use_rep": use_rep, "root": named, **parameters}
     adata.uns[map_key(key_added)] = {
@@ -136,8 +137,8 @@ def place(
     basis : str
         Key of the points of the atlas in ``obsm``.
     use_rep : str, optional
-        Key in ``obsm`` of features of the query in the feature space of the atlas, such as components computed with the
-        loadings of the atlas. By default, the features are computed from X.
+        Key in ``obsm`` of the query's features. They must be in the feature space of the atlas, such as principal
+        components that were computed with the loadings of the atlas. By default, the features are computed from X.
     copy : bool
         Whether to write the results to a copy, and return the copy.
 
@@ -149,8 +150,8 @@ def place(
         ``obsm[basis]``
             Points in the ball.
         ``obs[f"{basis}_atlas_distance"]``
-            Distance from each cell to the nearest cell of the atlas in feature space, relative to the median of such
-            distances within the atlas. Typical values are about 1.
+            Distance from each cell to the nearest cell of the atlas in feature space, relative to the median distance
+            from a cell of the atlas to its nearest neighbour. Typical values are about 1.
         ``uns["poincare_map"]``, or ``uns[basis]`` if ``basis`` is not the default
             ``params``, and the fingerprint of the map of the atlas.
 
@@ -204,7 +205,7 @@ def _atlas_distance(model: PoincareMap, X: Array) -> Array:
         warnings.warn(
             f"{far:.0%} of the query's cells are farther from the nearest cell of the atlas than {FAR:.0%} of the "
             "cells within the atlas.\nThey may have types that the atlas lacks, or come from another batch. Check the "
-            "column that ends in _atlas_distance, and pass coverage= to mark such cells as unknown.",
+            "column that ends in _atlas_distance, and pass coverage= to tl.transfer to mark such cells as unknown.",
             UserWarning,
             stacklevel=3,
         )
@@ -212,7 +213,7 @@ def _atlas_distance(model: PoincareMap, X: Array) -> Array:
 
 
 def warn_about_matrix(matrix: Matrix, use_rep: str) -> None:
-    """Warn about raw counts and about values without log1p, because their nearest neighbours are unreliable."""
+    """Warn about raw counts and other values without log1p, for which nearest neighbours are unreliable."""
     if matrix.kind == "scaled" or matrix.largest <= LARGEST:
         return
     made = "" if use_rep == "X" else f", from which {use_rep!r} was computed"

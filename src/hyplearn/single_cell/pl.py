@@ -28,7 +28,7 @@ from hyplearn.types import Array
 
 # Colour of cells without a category or value.
 UNKNOWN = "lightgray"
-# Colour of the cells for which a boolean column is true.
+# Colour of the cells for which a boolean column is True, and of the crosses that mark unknown cells.
 YES = "#CC3311"
 # Sizes in inches: side length of a panel, height of its title, and minimum space between panels.
 PANEL, TITLE, SPACE = 3.3, 0.4, 0.15
@@ -81,8 +81,8 @@ def disk(
     basis : str
         Key of the embedding in ``obsm``, with or without the prefix ``"X_"``.
     boundaries : bool or str
-        Whether to draw the boundaries of the classification ``color``, or the key of another classification whose
-        boundaries are drawn.
+        If True, draw the boundaries of the classification whose key is ``color``. A string is the key of the
+        classification whose boundaries are drawn in every panel.
     unknown : bool
         Whether to mark cells with empty prediction sets, in panels of a classification with prediction sets.
     curvature : float
@@ -162,9 +162,9 @@ def explore(
     adata : AnnData
         Cells that were classified with :func:`hyplearn.single_cell.tl.classify`.
     key : str
-        Name of the column of predictions, as passed to ``classify`` as ``key_added``. If every cell has a label, the
-        labels are shown, and the page says whether these are the training cells. With ``coverage``, cells can also be
-        coloured by their prediction sets and answers, and by whether they are unknown.
+        Name of the column of predictions: the ``key_added`` of ``classify``. If every cell has a label, the page shows
+        the labels, and states whether the cells were used for training. If ``classify`` was called with ``coverage``,
+        cells can also be coloured by their prediction sets and answers, and by whether they are unknown.
     columns : list of str
         Further columns of ``obs``, or genes, by which the cells can be coloured. The colours of categories are read
         from ``uns[f"{column}_colors"]``, if it exists.
@@ -209,7 +209,7 @@ def _set_columns(adata: Any, key: str) -> dict[str, Any]:
 
 
 def _stored_colours(adata: Any, column: str) -> dict[str, str]:
-    """Return the colours of a column's categories in ``uns``; the dict is empty if there are too few colours."""
+    """Return a dict from the categories of a column to their colours in ``uns``; empty if there are too few colours."""
     values, given = adata.obs.get(column), adata.uns.get(f"{column}_colors", ())
     categories = getattr(getattr(values, "cat", None), "categories", ())
     return dict(zip(map(str, categories), map(str, given), strict=False)) if len(given) >= len(categories) else {}
@@ -230,7 +230,7 @@ def _classification(adata: Any, color: str | None) -> str | None:
 
 
 def _unknown(adata: Any, color: str | None) -> Array | None:
-    """Return a mask of the unknown cells, or None if the column does not belong to prediction sets."""
+    """Return a mask of the unknown cells, or None if the column is not from a classification with prediction sets."""
     key = _classification(adata, color)
     return None if key is None else np.asarray(adata.obs[f"{key}_unknown"], dtype=bool)
 
@@ -291,7 +291,7 @@ def _draw_panel(ax: Any, X: Array, panel: Panel, c: float, style: tuple[str, flo
 
 
 def _draw_legends(axes: list[Any], panels: list[Panel]) -> None:
-    """Draw a legend to the right of each panel; panels with the same categories share the legend of the last one."""
+    """Draw legends to the right of the panels; panels with the same categories share one, next to the last of them."""
     groups: list[list[int]] = []
     for k, panel in enumerate(panels):
         alike = [group for group in groups if _agree(panel.styles, *(panels[j].styles for j in group))]
@@ -330,7 +330,7 @@ def _agree(one: dict[Any, ClassStyle] | None, *others: dict[Any, ClassStyle] | N
 
 
 def _values(adata: Any, color: str) -> Any:
-    """Return a column of obs (strings and booleans as categories), or the expression of a gene."""
+    """Return a column of obs (strings and booleans as categories), set sizes, or the expression of a gene."""
     if color not in adata.obs:
         if color in adata.var_names:
             X = adata[:, color].X
@@ -347,7 +347,7 @@ def _values(adata: Any, color: str) -> Any:
 
 
 def _styles(adata: Any, color: str | None, categories: Any, palette: Any) -> dict[Any, ClassStyle]:
-    """Return the style of each category, with colours from the palette, from ``uns``, or else from hyplearn."""
+    """Return the style of each category, with colours from the palette, else from ``uns``, else from hyplearn."""
     if palette is not None:
         return _circles(_passed(palette, categories))
     given = adata.uns.get(f"{color}_colors", ())

@@ -25,8 +25,8 @@ class Certificate(NamedTuple):
     Attributes
     ----------
     primal, dual : ndarray
-        Primal objective P(w) at ``coef_`` and dual objective D(α) at ``dual_coef_``, recomputed; D is a lower bound of
-        P.
+        Primal objective P(w) at ``coef_`` and dual objective D(α) at ``dual_coef_``, both recomputed from the rows. D
+        is a lower bound of the minimum of P.
     gap : ndarray
         ``(P - D) / max(1, |P|)``: a bound on the relative distance of P from the optimum.
     violation : ndarray
@@ -34,8 +34,8 @@ class Certificate(NamedTuple):
         Infinite if α contains NaN or infinity. The bounds are [0, C] for the hinge, [0, ∞) for the squared hinge, and
         [0, 0] for rows with weight 0.
     rounding : ndarray
-        Bound on the rounding error of ``gap``: points near the rim have rows so long that their margins have few
-        correct digits. A model is proven optimal if ``gap + rounding`` is small.
+        Bound on the rounding error of ``gap``. It is large for points near the rim, because the margins of very long
+        rows have few correct digits. A model is proven optimal if ``gap + rounding`` is small.
     """
 
     primal: Array
@@ -49,10 +49,10 @@ class Certificate(NamedTuple):
 class CertificateSums(NamedTuple):
     """Sums over a block of rows, from which the certificate of one binary problem is computed."""
 
-    loss: float  # sum of the losses (soft margin)
+    loss: float  # sum of the losses; 0 for a hard margin
     loss_error: float  # bound on the rounding error of the loss
-    slack: float  # for a hard margin, the largest 1 - ⟨u, w⟩, after subtracting a bound on its rounding error
-    largest_slack: float  # the same, after adding this bound
+    slack: float  # hard margin: largest 1 - ⟨u, w⟩ minus the bound on its rounding error; soft margin: 0
+    largest_slack: float  # hard margin: largest 1 - ⟨u, w⟩ plus the bound on its rounding error; soft margin: 0
     terms: float  # sum of the rows' terms in P - D, without ½‖w - v‖²; non-negative for feasible α
     terms_error: float  # bound on the rounding error of ``terms``
     v: Array  # Σ α u
@@ -67,10 +67,13 @@ def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: st
     r"""Compute the sums for a certificate from explicit signed rows, their α and their costs.
 
     Let :math:`s_i = 1 - \langle u_i, w \rangle` be the slack, :math:`v = \sum \alpha_i u_i`, and q = 1 for the hinge or
-    q = 2 for the squared hinge. Then P - D is a sum without cancellation:
+    q = 2 for the squared hinge. Then P - D is
 
     .. math:: \tfrac12 \|w - v\|^2 + \sum_i \Bigl(C_i \max(0, s_i)^q - \alpha_i s_i
               + [q = 2] \frac{\alpha_i^2}{4 C_i}\Bigr)
+
+    where [q = 2] is 1 for the squared hinge and 0 for the hinge. For feasible α, no term of a row is negative, so the
+    terms do not cancel.
     """
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     slack = 1 - rows @ w
@@ -100,9 +103,9 @@ def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: st
 
 
 def _gap_terms(slack: Array, error: Array, alpha: Array, costs: Array, loss: str) -> tuple[Array, Array, Array, Array]:
-    """Return each row's term in P - D with its rounding error, and each row's loss with its rounding error.
+    """Return each row's term in P - D and each row's loss, each followed by a bound on its rounding error.
 
-    Infinite costs must be passed as 0.
+    Infinite costs must be passed as 0, because hard constraints have no loss.
     """
     above, below = slack > -error, slack < error
     positive = np.maximum(slack, 0)
@@ -136,7 +139,7 @@ class Proof(NamedTuple):
 
 
 def certify(sums: CertificateSums, w: Array, hard: bool) -> Proof:
-    """Compute P, D, their relative gap, the violation of the bounds on α, and the rounding error of the gap."""
+    """Compute P, D, their relative gap, the violation of the bounds on α, and a bound on the gap's rounding error."""
     feasible = not hard or sums.slack <= ROUNDING
     primal = 0.5 * float(w @ w) + sums.loss if feasible else np.inf
     apart = float(np.linalg.norm(w - sums.v))
@@ -165,8 +168,8 @@ class SoftmaxCertificate(NamedTuple):
     Attributes
     ----------
     primal, dual : ndarray
-        P(W) of the fitted model, and D at the probabilities that the model predicts, both recomputed; D is a lower
-        bound of P.
+        P(W) of the fitted model, and D at the probabilities that the model predicts, both recomputed from the rows. D
+        is a lower bound of the minimum of P.
     gap : ndarray
         ``(P - D) / max(1, |P|)``: a bound on the relative distance of P from the optimum.
     """
@@ -178,7 +181,7 @@ class SoftmaxCertificate(NamedTuple):
 
 @checkpointable
 class SoftmaxSums(NamedTuple):
-    """Sums over a block of rows: the loss, ``Σ C H(π)`` with the entropy H, and ``Σ α xᵀ`` with ``α = C (e_y - π)``."""
+    """Sums over a block of rows: the loss, the entropy ``Σ C H(π)``, and ``V = Σ α xᵀ`` with ``α = C (e_y - π)``."""
 
     loss: float
     entropy: float

@@ -1,25 +1,26 @@
 r"""Choice of C among the powers of ten, by minimising a criterion.
 
-For a softmax the criterion combines two estimates of the log-loss on unseen rows, with different weaknesses:
+For a softmax the criterion combines two estimates of the log-loss on unseen rows:
 
-- the negative logarithm of the *evidence*, the probability of the labels if W is drawn from a normal prior with
-  variance C, by Laplace's approximation. It gives too large a C for nearly separated classes.
-- the *leave-one-out* log-loss, by one Newton step per row from the solution for all rows. Let K be the number of
-  classes, H the Hessian of the loss, with one block per pair of classes, and
-  :math:`h_{ik} = x_i^T (I + \frac{K}{K - 1} H_{kk})^{-1} x_i` the leverage of row i. The scores of row i in a model
-  that is fitted without this row are
+- The negative logarithm of the *evidence*, which is the probability of the labels if W is drawn from a normal prior
+  with variance C. It is computed by Laplace's approximation. Minimising this estimate alone would give too large a C
+  for nearly separated classes.
+- The *leave-one-out* log-loss. The model without a row is approximated by one Newton step that starts at the solution
+  for all rows. Let K be the number of classes, H the Hessian of the loss, with one block per pair of classes, and
+  :math:`h_{ik} = x_i^T (I + \frac{K}{K - 1} H_{kk})^{-1} x_i` the leverage of row i. The scores of row i in the model
+  without this row are approximately
 
   .. math:: s_{ik} + \frac{C h_{ik} (\pi_{ik} - y_{ik})}{1 - \frac{K}{K - 1} C h_{ik} \pi_{ik} (1 - \pi_{ik})}
 
-  up to third-order terms for two classes. With more classes, the factor K / (K - 1) accounts for the second
-  derivatives between classes. This estimate has twice the weight of the evidence.
+  For two classes, the formula is exact up to third-order terms. For more classes, the factor K / (K - 1) accounts
+  approximately for the second derivatives between classes. This estimate has twice the weight of the evidence.
 
 Both estimates take less time than a Newton step, because the solver has already computed H.
 
-Embeddings contain misplaced rows, deep inside another class. Their log-losses of a hundred or more would dominate the
-mean. Therefore the probabilities π are replaced by :math:`(1 - \varepsilon) \pi + \varepsilon / K`, which assumes that
-a share ε of all rows has a random class. ε is the most likely share given the leave-one-out probabilities
-(:func:`outlier_share`). The leave-one-out log-loss is computed after this replacement.
+Embeddings contain misplaced rows, which lie deep inside another class. Their log-losses of a hundred or more would
+dominate the mean. Therefore the leave-one-out log-loss is computed from the probabilities
+:math:`(1 - \varepsilon) \pi + \varepsilon / K` instead of π, which assumes that a share ε of all rows has a random
+class. The share ε is estimated from the leave-one-out probabilities (:func:`outlier_share`).
 """
 
 from collections.abc import Callable, Mapping
@@ -36,11 +37,11 @@ from hyplearn.types import Array
 
 # Exponents of 10 in the search for C: the first one that is tried, the lowest and the highest.
 FIRST, LOWEST, HIGHEST = 1, -3, 5
-# Minimum relative improvement of the criterion for the search to continue to the next power of ten. For separated
-# classes the criterion hardly decreases with C, so the search stops at a small C.
+# Minimum relative decrease of the criterion that counts as an improvement. For separated classes the criterion hardly
+# decreases as C increases, so the search stops at a small C.
 ENOUGH = 2e-3
-# Weight of the leave-one-out loss relative to the evidence. It was chosen on 63 generated data sets: a weight of 3
-# gives the same mean log-loss, and a weight of 1 gives one that is 0.5 % higher.
+# Weight of the leave-one-out loss relative to the evidence. It was chosen on 63 generated data sets: the mean log-loss
+# is the same for a weight of 3, and 0.5 % higher for a weight of 1.
 LEFT_OUT_WEIGHT = 2.0
 # Number of misplaced rows that is added to the number found. Without it, log-losses could be infinite if no misplaced
 # row is found. Values from 0.1 to 1 change the mean log-loss on 63 generated data sets by at most 0.3 %.
@@ -54,7 +55,7 @@ CHUNK_NUMBERS = 2**18
 
 
 class SoftmaxChoice(NamedTuple):
-    """The chosen C, the weights fitted with this C, and the share of misplaced rows."""
+    """The chosen C, the weights W fitted with this C, and the estimated share ``floor`` of misplaced rows."""
 
     C: float
     W: Array
@@ -69,11 +70,12 @@ def choose_cost(
     patience: int = 1,
     enough: Mapping[int, float] = MappingProxyType({1: ENOUGH, -1: ENOUGH}),
 ) -> float:
-    """Find the power of ten with the lowest criterion, at most 10**``highest``, by descent from 10**``first``.
+    """Search the powers of ten up to 10**``highest``, starting at 10**``first``, for the one with the lowest criterion.
 
-    ``enough`` maps each direction, 1 for larger and -1 for smaller values, to the minimum relative improvement of a
-    step. The directions are tried in the order of ``enough``; the second is skipped if the first improves the
-    criterion. A direction ends after ``patience`` steps in a row without improvement.
+    ``enough`` maps each direction of the search, 1 for larger and -1 for smaller values, to the minimum relative
+    decrease of the criterion that counts as an improvement. The directions are tried in the order of ``enough``; the
+    second is skipped if the first brings an improvement. The search in a direction ends after ``patience`` steps in a
+    row without improvement.
 
     Examples
     --------
@@ -146,7 +148,7 @@ def outlier_share(log_pi: Array, weights: Array, n_classes: int) -> float:
     pi, total = np.exp(log_pi), float(weights.sum())
 
     def slope(share: float) -> float:
-        """Derivative of the log-likelihood; it decreases as the share increases."""
+        """Return the derivative of the log-likelihood, which decreases as the share increases."""
         return float(weights @ ((1 / n_classes - pi) / (share / n_classes + (1 - share) * pi)))
 
     likeliest = 0.0 if slope(LEAST_SHARE) <= 0 else 1.0 if slope(1.0) >= 0 else brentq(slope, LEAST_SHARE, 1.0)
@@ -154,9 +156,10 @@ def outlier_share(log_pi: Array, weights: Array, n_classes: int) -> float:
 
 
 def leave_one_out(rows: Array, codes: Array, weights: Array, solution: SoftmaxSolution, C: float) -> Array:
-    """Approximate the log-probability of each row's class if the row is left out, with one Newton step per row.
+    """Approximate the log-probability of each row's class in a model that is fitted without this row.
 
-    A row with weight greater than 1 counts as several copies, of which one is left out.
+    The model is approximated by one Newton step. A row with weight greater than 1 counts as several copies, of which
+    one is left out.
     """
     W, factor = solution.W, len(solution.W) / (len(solution.W) - 1)
     inverses = np.linalg.inv(np.eye(rows.shape[1]) + factor * _diagonal_blocks(solution))
@@ -176,7 +179,10 @@ def leave_one_out(rows: Array, codes: Array, weights: Array, solution: SoftmaxSo
 
 
 def _diagonal_blocks(solution: SoftmaxSolution) -> Array:
-    """Return the diagonal blocks of the loss's Hessian, of shape (K, d, d), or their mean, of shape (1, d, d)."""
+    """Return the diagonal blocks of the Hessian as an array of shape (K, d, d).
+
+    If the solution contains only the mean of the blocks, the shape is (1, d, d).
+    """
     if solution.is_full:
         K, d = solution.W.shape
         return np.einsum("kakb->kab", solution.hessian.reshape(K, d, K, d))

@@ -1,4 +1,4 @@
-"""Conjugate gradients, for Newton steps in many dimensions that use only products with the Hessian."""
+"""Conjugate gradients, which compute Newton steps from products with the Hessian, without storing the Hessian."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -15,9 +15,10 @@ MOST_PRODUCTS = 200
 def conjugate_gradients(
     product: Operator, precondition: Operator, right: Array, target: float, most: int = MOST_PRODUCTS
 ) -> tuple[Array, int]:
-    """Solve ``product(x) = right`` to a residual norm of ``target``; return x and the number of products.
+    """Solve ``product(x) = right``; return x and the number of products.
 
-    Uses the directions of Polak and Ribière, which allow a preconditioner that changes between steps.
+    The iteration stops when the residual norm is at most ``target``, or after ``most`` products. The search directions
+    are those of Polak and Ribière, which allow a preconditioner that changes between steps.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 r"""First- and second-order perceptrons on implicit rows, which are computed from the points when they are visited.
 
 A perceptron sees one row z at a time with its label y = ±1 and changes only on a mistake, :math:`y\langle w, z\rangle
-\le 0`. A :class:`Perceptron` holds the whole state between rows, so a stream in chunks gives bitwise the same
-result as one pass over all rows.
+\le 0`. A :class:`Perceptron` contains all state that is kept between rows, so a stream in chunks gives bitwise the
+same result as one pass over all rows.
 
 A row with weight k is visited k times in succession, as if there were k copies of the row. If the weight has a
 fractional part, the row is visited once more, and this fraction scales the step.
@@ -41,9 +41,8 @@ class Perceptron:
 
     First order, on a mistake: :math:`w \leftarrow w + y z`.
 
-    Second order, where S contains the rows of all mistakes so far and ξ is the sum of their y z:
-    :math:`w = A^{-1} \xi`, :math:`A = aI + SS^T`.
-    On a mistake, with :math:`u = A^{-1} z` and :math:`q = \langle z, u \rangle`,
+    Second order: :math:`w = A^{-1} \xi` with :math:`A = aI + SS^T`. The columns of S are the rows z of all mistakes so
+    far, and ξ is the sum of their y z. On a mistake, with :math:`u = A^{-1} z` and :math:`q = \langle z, u \rangle`,
 
     .. math:: A^{-1} \leftarrow A^{-1} - \frac{u u^T}{1 + q}, \qquad
               w \leftarrow w + \frac{y - \langle w, z \rangle}{1 + q}\, u
@@ -52,9 +51,10 @@ class Perceptron:
     (Carlson, 1973). :math:`M^T M` is positive definite by construction. If the inverse itself were updated, rounding
     could make it indefinite for rows of very different lengths.
 
-    For a = 0 the inverse is the pseudo-inverse, and M has one row per dimension of the span of the rows in S. If a row
-    z has a component :math:`e = (I - AA^+) z` outside the span, its score is 0 in exact arithmetic. The row therefore
-    counts as a mistake, and the update is
+    For a = 0 the inverse is the pseudo-inverse, and the number of non-zero rows of M is the rank of S. The paper
+    adds a row z to S before it computes the score of z. If z has a component :math:`e = (I - AA^+) z` outside the span
+    of the earlier columns, this score is 0 in exact arithmetic. The row therefore counts as a mistake, and the update
+    is
 
     .. math:: M \leftarrow \begin{pmatrix} M - M z\, e^T / \|e\|^2 \\ e^T / \|e\|^2 \end{pmatrix}, \qquad
               w \leftarrow w + \frac{y - \langle w, z \rangle}{\|e\|^2}\, e
@@ -64,7 +64,7 @@ class Perceptron:
     """
 
     w: Array  # current weights
-    root: Array  # M: triangular if a > 0; if a = 0, rows beyond the rank are zero; empty if first order
+    root: Array  # M: triangular for a > 0; zero in the rows beyond the rank for a = 0; empty for first order
     outside: Array  # the projector I - AA⁺ for a = 0; empty for a > 0 and for first order
     total: Array = field(init=False)  # sum of w (second order: of w / ‖w‖) over all visits before the last update
     counts: Array = field(init=False)  # number of updates, weight of visits since the last update, total weight
@@ -98,9 +98,9 @@ class Perceptron:
     def average(self) -> Array:
         """Mean of w over all visits for a first-order perceptron, mean of w / ‖w‖ for a second-order perceptron.
 
-        In the second order, the norm of w decreases by orders of magnitude as A grows, so a mean of w would depend
-        only on the first mistakes. In the first order, w is long when mistakes are rare. The mean of w favours these
-        w, and therefore varies less with the order of the rows.
+        In a second-order perceptron, the norm of w decreases by orders of magnitude as A grows, so the mean of w would
+        depend almost only on the first mistakes. In a first-order perceptron, w is long when mistakes are rare. The
+        mean gives more weight to these long vectors, and therefore varies less with the order of the rows.
         """
         length = float(np.linalg.norm(self.w)) if self.root.size else 1.0
         return (self.total + self.counts[1] * self.w / (length or 1.0)) / max(self.counts[2], 1.0)
@@ -112,7 +112,7 @@ class Perceptron:
         run = RUN if len(rows) >= MANY_ROWS else 1
         runs = IN_ORDER if rng is None else _shuffled(rows.X, run, rng)
         visits, step, mistakes = runs.size * run or len(rows), max(1, BLOCK_NUMBERS // rows.shape[1]), 0
-        # The visits are made in pieces, so that the user can interrupt between them.
+        # The pass is made in pieces, because the user can interrupt it only between two calls of compiled code.
         for start in range(0, visits, step):
             # Pass None instead of an empty array, so that numba leaves out the updates that this perceptron never
             # makes.
@@ -126,7 +126,7 @@ class Perceptron:
 
 
 def _shuffled(X: Array, run: int, rng: np.random.Generator) -> Array:
-    """Return a random order of runs of rows; for runs of one row, it depends only on the coordinates and the seed."""
+    """Return the runs in random order; for runs of one row, the order depends only on the coordinates and the seed."""
     if run > 1:
         return rng.permutation(-(-len(X) // run))
     hashes = np.empty(len(X), dtype=np.uint64)
@@ -150,11 +150,12 @@ def _fill_hashes(X, seed, out):  # type: ignore[no-untyped-def]
 class MistakeBounds(NamedTuple):
     r"""Upper bounds on the number of updates of a perceptron, given a hyperplane that separates the rows.
 
-    With margin ε (in units of the curvature radius), :math:`Z = \max \|z\|` and R the largest norm of a point:
+    Let ε be the margin in units of the curvature radius, :math:`Z = \max \|z\|`, R the largest norm of a point, and p
+    the reference point. The bounds are
 
     - ``data``: :math:`(Z / \sinh \varepsilon)^2`;
     - ``paper``: :math:`\bigl(2 R_p / ((1 - R_p^2) \sinh \varepsilon)\bigr)^2` with
-      :math:`R_p = (\|p\| + R) / (1 + \|p\| R)`, the same bound for the worst points within radius R;
+      :math:`R_p = (\|p\| + R) / (1 + \|p\| R)`, which replaces Z by its largest value for points of norm at most R;
     - ``second_order``: :math:`\sqrt{(a + \lambda_w) \sum_j \log(1 + \lambda_j / a)} / \sinh \varepsilon` with the
       eigenvalues :math:`\lambda_j` of :math:`SS^T` and :math:`\lambda_w = w^T S S^T w` for the unit normal w of the
       hyperplane; NaN for the first order and for a = 0.
@@ -173,7 +174,7 @@ NO_BOUNDS = MistakeBounds(np.nan, np.nan, np.nan)
 def paper_bound(reference_norm: float, radius: float, margin: float) -> float:
     """Return the mistake bound of the paper's first theorem, for curvature -1.
 
-    1 - R_p² is computed without cancellation.
+    The factor 1 - R_p² of the bound is computed without cancellation.
 
     Examples
     --------
@@ -190,8 +191,8 @@ def paper_bound(reference_norm: float, radius: float, margin: float) -> float:
 def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_margin: float) -> float:
     r"""Return the mistake bound of the paper's second theorem, for the unit normal of a separating hyperplane.
 
-    With the unit normal w, the eigenvalues :math:`\lambda_j` of :math:`SS^T = A - aI` and
-    :math:`\lambda_w = w^T S S^T w`, the terms of the bound are computed from the triangular root M of the inverse:
+    Let w be the unit normal, :math:`\lambda_j` the eigenvalues of :math:`SS^T = A - aI`, and
+    :math:`\lambda_w = w^T S S^T w`. The terms of the bound are computed from the triangular root M of the inverse:
     :math:`a + \lambda_w = \|M^{-T} w\|^2` and :math:`\sum_j \log(1 + \lambda_j / a) = -\sum_i \log a M_{ii}^2`. For
     long rows, the eigenvalues of the inverse itself would be lost to rounding.
     """
@@ -209,9 +210,9 @@ def _visit(  # type: ignore[no-untyped-def]
 ):
     """Visit rows and update the weights in place; return the number of misclassified rows.
 
-    Visit k is to row k, or, if ``runs`` is not empty, to a row of run ``runs[k // run]``. The visits are ``start`` to
-    ``stop - 1``. For the second-order perceptron with a = 0, ``missing`` is the number of dimensions outside the span
-    of earlier rows: a row that adds a dimension always counts as a mistake.
+    Visit k reads row k if ``runs`` is empty, and otherwise row ``k % run`` of the run ``runs[k // run]``. This call
+    makes the visits ``start`` to ``stop - 1``. For the second-order perceptron with a = 0, ``missing`` is the number of
+    dimensions outside the span of earlier rows; a row that adds a dimension always counts as a mistake.
     """
     n = X.shape[0]
     mistakes = 0
@@ -281,7 +282,7 @@ def _write_row(X, i, p, along, base, z):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _turn(w, root, z, residual, step, triangular):  # type: ignore[no-untyped-def]
-    """Add ``step · z zᵀ`` to A in a second-order update, for a row z within the current span.
+    """Make a second-order update for a row z within the current span: add ``step · z zᵀ`` to A and update w.
 
     The update goes from the last row of M to the first, so that a triangular M stays triangular; u accumulates A⁻¹z,
     and ``alpha`` becomes ``1 / step + ⟨z, u⟩``.
@@ -314,7 +315,7 @@ def _is_new(outside, z, e):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _widen(w, root, outside, z, e, residual, step, rank):  # type: ignore[no-untyped-def]
-    """Add a row to M in a second-order update that extends the span by the direction e (Meyer, 1973)."""
+    """Make a second-order update that adds the direction e to the span, and a row to M (Meyer, 1973)."""
     square = dot(e, e)
     _add_multiple(w, residual / square, e)
     for i in range(rank):

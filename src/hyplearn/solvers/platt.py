@@ -46,7 +46,7 @@ def fit_sigmoid(scores: Array, positive: Array, weights: Array, *, pinned: bool 
     """Fit a sigmoid to scores and class membership; rows with weight 0 are ignored.
 
     A ``pinned`` sigmoid has offset 0, so that it is ½ at score 0. If all scores are equal or the fitted slope is
-    negative, the sigmoid is replaced by a constant, because the scores carry no information.
+    not positive, the scores carry no information, and the sigmoid is replaced by a constant.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def _minimise(
             sums = np.empty((6, len(open_)))
         if not len(open_):
             break
-        # Indexing changes the memory layout, for which the kernel would be compiled again.
+        # Indexing changes the memory layout. Without a contiguous copy, numba would compile the kernel once more.
         tried = np.ascontiguousarray(at[:, open_] + length * step)
         _sums(s, targets, shares, tried, open_, sums)
         enough = sums[0] <= value + ENOUGH * length * slope
@@ -148,7 +148,7 @@ def _newton_steps(sums: Array, pinned: bool) -> tuple[Array, Array]:
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _sums(scores, targets, shares, at, open_, sums):  # type: ignore[no-untyped-def]
-    """Write the mean loss, its gradient and its Hessian at (a, b), for the rows ``open_`` of the scores."""
+    """Write the mean loss, its gradient and its Hessian at (a, b) to ``sums``, for each sigmoid in ``open_``."""
     for k in range(open_.size):
         a, b, row = at[0, k], at[1, k], open_[k]
         value, g_a, g_b, H_aa, H_ab, H_bb = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0

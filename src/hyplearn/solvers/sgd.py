@@ -5,8 +5,8 @@ For N rows, step t = 1, 2, ... uses one row u with cost C, and the step size :ma
 .. math:: w \leftarrow w - \eta\, (w - N C u) \text{ if } \langle u, w \rangle \le 1, \qquad
           w \leftarrow w - \eta\, w \text{ otherwise.}
 
-It needs memory only for w, so it can learn from streams. :mod:`hyplearn.paper.svc` uses it as a solver for a whole data
-set.
+The algorithm needs memory only for w, so it can learn from streams. :mod:`hyplearn.paper.svc` applies it to a fixed
+data set, in epochs of N randomly drawn rows.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Descent:
     n_seen: int = 0
 
     def visit(self, rows: Rows, order: Array, n: int) -> None:
-        """Take one step on each row, in the given order; n is the total number of rows, N in the step size."""
+        """Take one step per position in ``order``; ``n`` is the number of rows, N in the formula of the module."""
         _descend(rows.X, rows.centre, rows.along, rows.base, rows.costs, order, float(n), self.n_steps, self.w)
         self.n_steps += len(order)
 

@@ -15,9 +15,10 @@ class Solution:
     """Normal vector with a proof of how close it is to the optimum.
 
     The status is "optimal" if the tolerance was reached. Otherwise it is "max_iter" (no steps left), "stalled" (limited
-    by rounding), "stopped" (the objective no longer changes, the paper's rule), or "infeasible" (the hard margin has no
-    solution). In the last case α is the proof: ``Σ α u`` is zero up to rounding, and the rows with α > 0 have full
-    column rank, or are two opposite rows or a row of zeros (:func:`~hyplearn.solvers.svm.proof.refutation`).
+    by rounding), "stopped" (the paper's stopping rule: the objective no longer changes), or "infeasible" (the hard
+    margin has no solution). α proves the status "infeasible": ``Σ α u`` is zero up to rounding, and the rows with α > 0
+    have full column rank, or are two opposite rows or a row of zeros
+    (:func:`~hyplearn.solvers.svm.proof.refutation`).
     """
 
     w: Array  # normal vector, of shape (d,)
@@ -26,8 +27,8 @@ class Solution:
     v: Array  # Σ α u, which equals w at the optimum
     primal: float  # P(w)
     dual: float  # D(α)
-    # Duality gap divided by max(1, P), or by P for hard margins. If the status is "stalled", the bound on its rounding
-    # error is included.
+    # Duality gap divided by max(1, P), or by P for hard margins. If the status is "stalled" although this value is at
+    # most the tolerance, the bound on its rounding error is added.
     gap: float
     status: Status
     n_iter: int  # number of working sets or Newton steps

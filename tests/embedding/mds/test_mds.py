@@ -223,8 +223,8 @@ def edges(*triples, n=4):
     [
         (edges((0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, 1)), "2 connected components, .*; row 0 is in the smallest"),
         (edges((0, 1, 1), (1, 2, 1), (2, 3, 1)), "must be symmetric; it differs from its transpose by up to 1"),
-        (edges((0, 1, -1), (1, 0, -1)), "Weights of edges must be finite and not negative; 2 are not"),
-        (edges((0, 1, np.nan), (1, 0, np.nan)), "2 are not, the first is nan"),
+        (edges((0, 1, -1), (1, 0, -1)), "Edge weights must be finite and not negative, but 2 are not"),
+        (edges((0, 1, np.nan), (1, 0, np.nan)), "2 are not; the first is nan"),
         (edges((0, 1, 0), (1, 0, 0)), "2 edges have weight 0"),
     ],
 )

@@ -219,7 +219,7 @@ def test_invalid_trees_are_rejected(source, problem):
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
 def test_invalid_lengths_are_rejected(bad):
-    with pytest.raises(ValueError, match=f"1 of 2 are not, the first is {bad:g} between 2 and 0"):
+    with pytest.raises(ValueError, match=f"1 of 2 are not; the first is {bad:g} between 2 and 0"):
         TreeEmbedding().fit([-1, 0, 0], edge_lengths=[0, 1, bad])
 
 

@@ -29,8 +29,8 @@ SETTINGS = ("epochs", "batch_size", "learning_rate", "weight_decay", "validation
 class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, BaseEstimator):
     r"""Network that maps rows or images to points of the ball, trained with a softmax of hyperbolic distances.
 
-    The encoder returns a vector v for each row. Its point lies in the direction of v from the origin, at hyperbolic
-    distance :math:`\min(\|v\|, R)`. The head gives class k the logit
+    The encoder returns a vector v for each row. The point of the row lies in the direction of v from the origin, at
+    hyperbolic distance :math:`\min(\|v\|, R)`. The head gives class k the logit
 
     .. math:: \|a_k\| \, d(x, H(a_k, p_k)),
 
@@ -216,7 +216,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, 
 
     @property
     def network_(self) -> Any:
-        """Torch module with the fitted weights that maps rows to logits; its method ``features`` returns vectors."""
+        """Torch module with the fitted weights that maps rows to logits; its method ``features`` returns vectors v."""
         check_is_fitted(self)
         _check_torch()
         from hyplearn.embedding.ball_net.network import load

@@ -58,8 +58,9 @@ def signed_distances(v: Tensor, a: Tensor, q: Tensor, c: float) -> Tensor:
     .. math:: \sqrt c \, d_k = \operatorname{arsinh} \bigl( \langle X, n_k \rangle
               - \langle P_k, n_k \rangle (X^0 - \sqrt c \langle X, p_k \rangle) \bigr), \qquad n_k = a_k / \|a_k\|
 
-    where :math:`X` and :math:`P_k` are the hyperboloid coordinates of the points and of :math:`p_k`, whose frame
-    coordinates are v and q. The argument of arsinh is linear in X, so a batch takes two matrix products.
+    where :math:`(X^0, X)` are the hyperboloid coordinates of a point with the frame coordinates v, and :math:`P_k` are
+    the space-like hyperboloid coordinates of :math:`p_k`, which has the frame coordinates :math:`q_k`. The argument of
+    arsinh is linear in :math:`(X^0, X)`, so a batch takes two matrix products.
     """
     time, space = hyperboloid(v, c)
     _, reference = hyperboloid(q, c)
@@ -72,9 +73,9 @@ def signed_distances(v: Tensor, a: Tensor, q: Tensor, c: float) -> Tensor:
 class HyperbolicHead(nn.Module):
     r"""Head that computes the logits :math:`\|a_k\| \, d(x, H(a_k, p_k))` of points (Ganea et al., Khrulkov et al.).
 
-    In these papers, the factor :math:`\sigma_{p_k} \|a_k\|` is the hyperbolic length of the normal vector. Here
-    :math:`a_k` is given in an orthonormal frame at :math:`p_k`, in which its norm is that length. Each :math:`p_k` is
-    stored as frame coordinates at the origin, so no step of an optimiser can move it out of the ball.
+    In these papers, the factor is :math:`\sigma_{p_k} \|a_k\|`, the hyperbolic length of the normal vector. Here
+    :math:`a_k` is given in an orthonormal frame at :math:`p_k`, so this length is the norm of :math:`a_k`. Each
+    :math:`p_k` is stored as frame coordinates at the origin, so no step of an optimiser can move it out of the ball.
     """
 
     def __init__(self, n_components: int, n_classes: int, c: float, max_radius: float) -> None:
@@ -103,7 +104,10 @@ class Network(nn.Module):
         self.register_buffer("scale", torch.ones(shape))
 
     def standardise(self, rows: Array) -> None:
-        """Compute the mean and scale of each channel or column of the rows; if it is constant, its scale is 1."""
+        """Compute the mean and scale of each channel or column of the rows.
+
+        The scale is the standard deviation, or 1 for a constant channel or column.
+        """
         axes = (0, 2, 3) if rows.ndim == 4 else (0,)
         mean = np.mean(rows, axis=axes, dtype=np.float64, keepdims=True)
         squares = [np.sum((rows[i : i + BLOCK] - mean) ** 2, axis=axes) for i in range(0, len(rows), BLOCK)]
@@ -139,7 +143,7 @@ def build(
 
 
 def _encoder(encoder: Any, shape: tuple[int, ...], n_components: int) -> nn.Module:
-    """Return an encoder for rows of the given shape, built from a name or a factory, or copied from a module."""
+    """Return an encoder for rows of the given shape, built from a name or by a callable, or copied from a module."""
     if isinstance(encoder, nn.Module):
         return copy.deepcopy(encoder)
     if isinstance(encoder, str):
@@ -149,7 +153,7 @@ def _encoder(encoder: Any, shape: tuple[int, ...], n_components: int) -> nn.Modu
     built = encoder(shape, n_components)
     if not isinstance(built, nn.Module):
         raise TypeError(
-            f"The encoder's factory must return a torch.nn.Module; got {type(built).__name__}.\n"
+            f"A callable encoder must return a torch.nn.Module; got {type(built).__name__}.\n"
             "Pass a function that takes the shape of a row and n_components and returns a module."
         )
     return built

@@ -41,7 +41,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Labelled rows: the rows and the codes of their classes."""
+    """Rows and the integer codes of their classes."""
 
     rows: Array
     codes: Array
@@ -175,7 +175,7 @@ def train(
 
 
 def write_state(path: Path, identity: str, state: dict[str, Any]) -> None:
-    """Write a checkpoint atomically; it contains the state of a training and the digest that identifies it."""
+    """Write a checkpoint atomically, with the state of a training and the digest that identifies the training."""
     content = io.BytesIO()
     torch.save({"identity": identity, "state": state}, content)
     write_whole(path, sealed(MAGIC, content.getvalue()))
@@ -203,7 +203,7 @@ def _split(data: Labelled, settings: Settings) -> tuple[Labelled, Labelled]:
     if settings.validation_fraction and not 0 < n_held_out < len(data):
         raise ValueError(
             f"validation_fraction={settings.validation_fraction:g} holds out {n_held_out} of {len(data)} rows.\n"
-            "Choose it so that both the held-out part and the training part have rows."
+            "Choose a fraction that leaves both held-out rows and training rows."
         )
     if not n_held_out:
         return data.at(slice(0)), data

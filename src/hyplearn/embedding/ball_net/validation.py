@@ -20,7 +20,8 @@ SMALLEST_SIDE = 8
 # These sizes are small enough for training on a CPU.
 CHANNELS = (16, 32, 64)
 HIDDEN = 128
-# Largest side of the grid to which the outputs of the last block are averaged, whatever the size of the images.
+# Largest side of the grid to which the outputs of the last block are averaged. It limits the number of weights of the
+# first dense layer for large images.
 GRID = 3
 
 # Mapping from the names of parameters and buffers to their shapes.
@@ -88,7 +89,7 @@ def check_shape(rows: Array, shape: tuple[int, ...]) -> None:
 
 
 def check_features(features: Array) -> Array:
-    """Raise an error if features are not finite."""
+    """Return the features; raise an error if any of them is not finite."""
     lost = np.flatnonzero(~np.isfinite(features).all(axis=1))
     if lost.size:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""HyperbolicMDS, and the spanning tree used as one of its initial layouts."""
+"""HyperbolicMDS, and the layout of the minimum spanning tree, at which its descent may start."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self

@@ -38,7 +38,7 @@ MOST_STEPS = 100
 
 
 def read_distances(source: Any) -> tuple[Array, list[Any] | None]:
-    """Read the distances between all points from any input of ``fit``, and the node labels of a networkx graph."""
+    """Read any input that ``fit`` accepts; return all distances, and the nodes of a networkx graph (otherwise None)."""
     if hasattr(source, "adj"):
         labels = list(source.nodes)
         return _along_edges(_adjacency(source, labels), labels), labels
@@ -64,8 +64,8 @@ def check_lengths(D: Array, name: str) -> Array:
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ValueError(
-            f"{name} must be finite and not negative; {np.count_nonzero(bad)} are not, the first is {D[where]:g} at "
-            f"{where}.\nCorrect these values, or convert similarities to distances."
+            f"{name} must be finite and not negative, but {np.count_nonzero(bad)} are not; the first is "
+            f"{D[where]:g} at {where}.\nCorrect these values, or convert similarities to distances."
         )
     return D
 
@@ -131,7 +131,10 @@ def warn_about_distorted_pairs(X: Array, D: Array, root: float, *, automatic: bo
 
 @njit(cache=True)
 def _long_sides(D, n_triples):  # type: ignore[no-untyped-def]
-    """Count triples (i, j, k) with ``D_ij > D_ik + D_kj`` among all triples or a random sample; return the worst."""
+    """Return the number of triples with ``D_ij > D_ik + D_kj``, and the triple i, j, k with the largest difference.
+
+    The triples are all triples, or a random sample if ``n_triples`` is smaller than n³.
+    """
     n = D.shape[0]
     count, excess, worst = 0, 0.0, (0, 0, 0)
     for t in range(n_triples):
@@ -172,7 +175,7 @@ def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
         raise ValueError(
             f"An adjacency matrix must be square; got shape {adjacency.shape}.\nPass one row and one column per node."
         )
-    weights = check_lengths(adjacency.data, "Weights of edges")
+    weights = check_lengths(adjacency.data, "Edge weights")
     if np.any(weights == 0):
         raise ValueError(
             f"Edge weights must be positive; {np.count_nonzero(weights == 0)} edges have weight 0.\n"
@@ -196,7 +199,7 @@ def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
 
 
 def normalise(value: float, D: Array, relative: bool) -> float:
-    """Return the square root of a stress divided by the stress of coincident points; 0 if all distances are 0."""
+    """Return ``√(value / total)``, where ``total`` is the stress of coincident points; 0 if all distances are 0."""
     total = np.count_nonzero(D) / 2 if relative else float(np.sum(D**2)) / 2
     return math.sqrt(value / total) if total > 0 else 0.0
 

@@ -29,11 +29,11 @@ from hyplearn.progress import TaskReporter, report_tasks
 from hyplearn.scikit_learn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from hyplearn.types import Array
 
-# Maximum number of landmarks for n_landmarks="auto", for which half a gigabyte of memory is needed. The other cells are
-# placed among the landmarks.
+# Maximum number of landmarks for n_landmarks="auto". So many landmarks take half a gigabyte of memory. The other cells
+# are placed among the landmarks.
 MOST_TOGETHER = 4000
-# Largest distance in the spectral start. The hyperbolic cosines of larger distances would leave no digits for the short
-# distances.
+# Largest distance for which the spectral solution is computed; if distances are larger, all are scaled down. Hyperbolic
+# cosines of larger distances would leave no digits for the short distances.
 LONGEST_AT_START = 12.0
 # Settings of gamma="auto". LEAST_GAMMA is the smallest gamma, which is the published value, and WIDEST is the target
 # for the largest distance between cells. At this target, the farthest cells are at hyperbolic radius 4, which is 0.96
@@ -56,12 +56,13 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     The graph of nearest neighbours defines, for each cell i, a distribution over all cells: the relative forest
     accessibilities :math:`q_{ij}`, which are the entries of :math:`(I + L)^{-1}` with the graph's Laplacian L. The
     points define another distribution, the softmax of hyperbolic distances
-    :math:`p_{ij} \propto e^{-\gamma d(x_i, x_j)}`. The mean of the symmetric Kullback-Leibler divergences between them,
+    :math:`p_{ij} \propto e^{-\gamma d(x_i, x_j)}`. The map minimises the mean of the symmetric Kullback-Leibler
+    divergences between the two distributions:
 
-    .. math:: \frac1n \sum_{ij} (q_{ij} - p_{ij}) \ln \frac{q_{ij}}{p_{ij}},
+    .. math:: \frac1n \sum_{ij} (q_{ij} - p_{ij}) \ln \frac{q_{ij}}{p_{ij}}.
 
-    is minimised with L-BFGS along geodesics of the ball of curvature -1, from the spectral embedding of the logarithmic
-    forest distances :math:`\tfrac{1}{2 \gamma} \ln (q_{ii} q_{jj} / q_{ij}^2)`.
+    The method is L-BFGS along geodesics of the ball of curvature -1. It starts at the spectral embedding of the
+    logarithmic forest distances :math:`\tfrac12 \ln (q_{ii} q_{jj} / q_{ij}^2)`, divided by :math:`\gamma`.
 
     Parameters
     ----------
@@ -87,8 +88,8 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Start of the descent: the spectral embedding of the logarithmic forest distances, or random points near the
         origin, as in the paper, with early exaggeration.
     early_exaggeration : float, default=3.0
-        Factor of the attraction of neighbours in the first 50 steps from a random start. It is not used with the
-        spectral start.
+        Factor of the attraction of neighbours in the first 50 steps from a random start. It is not used with
+        ``init="spectral"``.
     max_iter : int, default=500
         Maximum number of steps of the descent. A ``ConvergenceWarning`` is issued if it is reached.
     tol : float, default=1e-5

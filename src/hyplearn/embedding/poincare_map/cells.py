@@ -183,7 +183,7 @@ def warn_about_joints(joints: Joints) -> None:
             f"The graph of nearest neighbours has {len(joints.sizes)} connected components, the smallest with "
             f"{np.min(joints.sizes)} cells. They were joined by the {len(joints.edges)} shortest edges between them, "
             f"of length {np.min(joints.lengths):.3g} to {np.max(joints.lengths):.3g}.\n"
-            "Raise n_neighbors if they belong together.",
+            "Raise n_neighbors if the components belong together.",
             UserWarning,
             stacklevel=3,
         )

@@ -1,18 +1,18 @@
 r"""Loss of a map: divergence between neighbourhoods of cells in the graph and neighbourhoods of points in the ball.
 
 The neighbourhoods in a graph are its relative forest accessibilities. For symmetric weights with the Laplacian L they
-are the entries of :math:`Q = (I + L)^{-1}`, whose rows are positive and sum to 1. The logarithmic forest distance
-(Chebotarev, 2011),
+are the entries of :math:`Q = (I + L)^{-1}`. They are positive, and every row of Q sums to 1. The logarithmic forest
+distance (Chebotarev, 2011),
 
 .. math:: D_{ij} = \tfrac12 \ln \frac{q_{ii} q_{jj}}{q_{ij}^2},
 
-is a metric of the graph. To compute Q, elimination in I + L and back substitution only add numbers of the same sign off
-the diagonal, so nothing cancels there. Every entry of Q is therefore positive and accurate to nearly all digits,
-however small it is.
+is a metric on the nodes of the graph. When Q is computed, elimination in I + L and back substitution only add numbers
+of the same sign off the diagonal, so nothing cancels there. Every computed entry of Q is therefore positive and
+accurate to nearly all digits, however small it is.
 
 The neighbourhoods of points are softmaxes of hyperbolic distances, :math:`p_{ij} = e^{-\gamma d_{ij}} / Z_i` over all j
-including i, so that :math:`1 \le Z_i \le n`. The loss of row i is the symmetric Kullback-Leibler divergence. As both
-rows sum to 1, :math:`\ln Z_i` cancels:
+including i, so that :math:`1 \le Z_i \le n`. The loss of row i is the symmetric Kullback-Leibler divergence between
+row i of q and row i of p. Both rows sum to 1, so :math:`\ln Z_i` cancels:
 
 .. math:: \sum_j (q_{ij} - p_{ij}) \ln \frac{q_{ij}}{p_{ij}} = \sum_j q_{ij} f_{ij} - F_i, \qquad
           f_{ij} = \ln q_{ij} + \gamma d_{ij}, \quad F_i = \sum_j p_{ij} f_{ij}

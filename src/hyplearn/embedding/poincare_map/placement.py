@@ -1,13 +1,14 @@
 r"""Placement of new cells in a map: each new cell is placed at a minimum of its loss, and the old cells stay fixed.
 
 Adding a new cell to the graph, with edges to its nearest neighbours, gives a row of accessibilities q. The new cell
-adds a row to the divergence, and an entry to the row of each old cell j. The part of all divergences that depends on
-the point of the new cell is
+adds a row to the divergence, and an entry to the row of each old cell j. The terms of the total divergence that depend
+on the point of the new cell are
 
 .. math:: 2 \sum_j q_j f_j - F - \sum_j \frac{K_j (f_j - F_j)}{Z_j + K_j}, \qquad
           f_j = \ln q_j + \gamma d_j, \quad K_j = e^{-\gamma d_j}
 
-where Z and F are defined in :mod:`hyplearn.embedding.poincare_map.divergence`.
+where d_j is the distance of the new cell from the old cell j. F for the row of the new cell, and Z_j and F_j for the
+rows of the old cells, are defined in :mod:`hyplearn.embedding.poincare_map.divergence`.
 """
 
 import math
@@ -82,7 +83,7 @@ class Landmarks(NamedTuple):
 
 
 def _settle(points: Array, fixed: Fixed, q: Array, own: Array) -> Array:
-    """Return the points of new cells with the smallest loss; each search starts at the most accessible old cell."""
+    """Return points at local minima of the losses of new cells; searches start at the most accessible old cells."""
     # The loss has a cusp at each old cell, but no search in experiments ended at a cusp. Searches from weighted
     # midpoints, or from all neighbours, reach a smaller loss for a fifth to a third of the cells, but no more cells are
     # classified correctly.
@@ -102,7 +103,7 @@ def _minimise(fixed, q, log_q, own, out):  # type: ignore[no-untyped-def]
         for _ in range(MOST_STEPS):
             step = np.linalg.solve(hessian + damping * np.eye(d), downhill)
             length = math.sqrt(np.sum(step * step))
-            # A quadratic model is not valid beyond the radius of curvature.
+            # Steps are limited to the radius of curvature, because the quadratic model is not valid for longer steps.
             if length > 1.0:
                 step /= length
             moved = walk(x, step)
@@ -121,11 +122,15 @@ def _minimise(fixed, q, log_q, own, out):  # type: ignore[no-untyped-def]
 def loss_at(fixed, q, log_q, own, x):  # type: ignore[no-untyped-def]
     """Compute the loss of a new cell at x, and its Hessian and negative gradient in frame coordinates.
 
-    The sums run over the old cells. For an old cell at distance d, u is the unit vector towards it, ``K = e^(-γ d)``
-    its kernel value, q the target probability, ``f = log q - log K``, Z the sum of K over the row of the old cell, and
-    F_j the mean of f in that row. F is the mean of f over the row of the new cell. With the probabilities
-    ``p = K / (1 + Σ K)`` of the new cell and ``p' = K / (Z + K)`` of the old cells, ``e = f - F``,
-    ``e' = (1 - p') (f - F_j)``, ``ū = Σ p u``, ``v = Σ p (e - 1) u`` and the slopes
+    The sums run over the old cells. For an old cell at distance d:
+
+    - u is the unit vector from x towards the old cell, and ``K = e^(-γ d)`` is the kernel value;
+    - q is the accessibility, and ``f = log q - log K``;
+    - Z is the sum of K over the row of the old cell, and F_j is the mean of f in this row with the weights K.
+
+    F is the mean of f in the row of the new cell with the weights K. Let ``p = K / (1 + Σ K)`` be the probabilities in
+    the row of the new cell, and ``p' = K / (Z + K)`` the probabilities of the new cell in the rows of the old cells.
+    With ``e = f - F``, ``e' = (1 - p') (f - F_j)``, ``ū = Σ p u``, ``v = Σ p (e - 1) u`` and the slopes
     ``s = 2 q + p (e - 1) + p' (e' - 1)``, the derivatives are
 
         gradient = -γ Σ s u

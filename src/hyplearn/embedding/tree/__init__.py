@@ -230,7 +230,8 @@ def separating_scale(tree: RootedTree, d: int) -> float:
     r"""Return the smallest scale at which the branches of Sarkar's construction cannot intersect.
 
     At this scale, the length of the shortest edge is :math:`2 \ln \cot(\theta / 4)`, where :math:`\theta` is the
-    smallest angle between two neighbours of a node. It occurs in the spherical code of the node with most neighbours.
+    smallest angle between two neighbours of a node. This angle occurs in the spherical code of the node with the most
+    neighbours.
     """
     largest = int(np.max(tree.counts + (np.arange(len(tree.counts)) > 0)))
     if largest < 2:

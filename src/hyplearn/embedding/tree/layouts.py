@@ -1,7 +1,7 @@
 """Layouts of a tree in the ball of curvature -1, for given hyperbolic lengths of its edges.
 
-Both layouts walk down from the root, which is the origin. Every child is placed from the rounded coordinates of its
-parent, so rounding errors do not add up: an edge is as accurate as its two ends.
+Both layouts place the root at the origin, and every other node after its parent. A child is placed relative to the
+rounded coordinates of its parent, so rounding errors do not add up: an edge is as accurate as its two ends.
 """
 
 import math
@@ -35,7 +35,8 @@ REPULSION_POWER = 8
 class Codes(NamedTuple):
     """Spherical codes, which are the directions from nodes to their neighbours.
 
-    The root has its own code; other nodes share a code if they have equally many neighbours.
+    The root has its own code; other nodes share a code if they have the same number of neighbours. ``points`` contains
+    the codes, and ``which`` the index of the code of each node.
     """
 
     points: list[Array]
@@ -119,14 +120,15 @@ def wedges(tree: RootedTree, lengths: Array) -> Array:
 
     Each node has a wedge of directions, which is bisected by the direction away from its parent; the wedge of the root
     contains all directions. The children divide the wedge of their parent in proportion to the power 0.7 of their
-    numbers of leaves, and lie on the bisectors of their shares. The wedge of a child ends in the same ideal points as
-    its share: after an edge of length :math:`\ell`, a half-angle :math:`h` has opened to
+    numbers of leaves, and lie on the bisectors of their shares. The wedge of a child has the same ideal points at its
+    ends as the child's share. If the share has the half-angle :math:`h`, and the edge to the child has the length
+    :math:`\ell`, the half-angle :math:`h'` of the wedge is therefore given by
 
     .. math:: \tan\tfrac{h'}{2} = e^{\ell} \tan\tfrac{h}{2}.
 
     Mathematical libraries disagree in the last digit of tan and pow, so the tangents of half the angles are rounded to
-    nine decimals. The results of all later operations (+, −, ×, ÷ and √) are fixed by IEEE 754, so the points are the
-    same on every machine.
+    nine decimals. The operations on these tangents (+, −, ×, ÷ and √) are fixed by IEEE 754. Points are therefore the
+    same on every machine if all edges have length 1, as in the bundled mammals; other lengths also need pow.
     """
     turns = [round(math.tan(angle / 2), DECIMALS) for angle in _bisectors(tree, lengths)]
     # Powers of math.e are used instead of math.exp, to reproduce the bundled mammals data to the last bit.
@@ -138,7 +140,10 @@ def wedges(tree: RootedTree, lengths: Array) -> Array:
 
 
 def _bisectors(tree: RootedTree, lengths: Array) -> list[float]:
-    """Return the angle between the edge to each node and the direction from its grandparent to its parent."""
+    """Return, for each node, the angle between its edge and the direction away from its grandparent.
+
+    Both the edge and the direction start at the parent of the node.
+    """
     shares = [count**SHARE_POWER for count in _count_leaves(tree.parents, tree.counts).tolist()]
     halves, angles = [math.pi] * len(shares), [0.0] * len(shares)
     for node, (first, count) in enumerate(zip(tree.first_children.tolist(), tree.counts.tolist(), strict=True)):
@@ -198,7 +203,7 @@ def spherical_code(n: int, d: int) -> Array:
     2d points are taken from the cross-polytope; both are optimal (Rankin, 1955). More points form a lattice that
     divides the sphere into equal shares; on S² this is the Fibonacci lattice. If there are at most 64 points, the
     lattice is improved by repulsion. The hypercube codes of Sala et al. (2018) are not used, because their length is a
-    power of two and they do not help with fewer than 2d points, the case of most nodes of a tree.
+    power of two and they do not help with fewer than 2d points, which most nodes of a tree need.
 
     Examples
     --------
@@ -232,9 +237,10 @@ def _simplex(n: int, d: int) -> Array:
 
 
 def _lattice(n: int, d: int) -> Array:
-    """Map Kronecker's sequence for powers of a generalised golden ratio to the sphere, preserving volumes.
+    """Return n points of Kronecker's sequence, mapped from the cube to the sphere by a map that preserves volumes.
 
-    On S^m the cosine of the polar angle is ``2b - 1`` with b distributed as Beta(m/2, m/2).
+    The sequence uses powers of a generalised golden ratio. The polar angle of a uniform point on S^m has the cosine
+    ``2b - 1``, where b has the distribution Beta(m/2, m/2).
     """
     shares = np.empty((n, d - 1))
     shares[:, 0] = (np.arange(n) + 0.5) / n

@@ -21,8 +21,8 @@ _Parts: TypeAlias = tuple[list[Any], Array, Array, int | None]
 class RootedTree(NamedTuple):
     """Tree with nodes in breadth-first order: the root comes first, and the children of a node are consecutive.
 
-    ``rows`` contains the position of each node in the user's order. ``parents`` contains the position of its parent in
-    breadth-first order, or -1 for the root.
+    For each node, ``rows`` contains its position in the user's order, ``parents`` the position of its parent in
+    breadth-first order (-1 for the root), and ``lengths`` the length of the edge to its parent (0 for the root).
     """
 
     rows: Array
@@ -31,12 +31,15 @@ class RootedTree(NamedTuple):
 
     @classmethod
     def of(cls, labels: Sequence[Any], edges: Array, lengths: Array, root: int | None) -> Self:
-        """Build a tree from edges (pairs of positions in ``labels``); if ``root`` is None, the centre is the root."""
+        """Build a tree from edges, which are pairs of positions in ``labels``.
+
+        If ``root`` is None, the root is the node closest to the middle of the longest path.
+        """
         _check_tree(labels, edges)
         _check_lengths(labels, edges, lengths)
         if root is not None:
             return cls._rooted(edges, lengths, root)
-        # The root is the middle of the longest path, because the height of the tree is smallest there.
+        # With this root, the tree has the smallest possible height.
         tree = cls._rooted(edges, lengths, 0)
         across = cls._rooted(edges, lengths, int(tree.rows[np.argmax(tree.depths)]))
         depths = across.depths
@@ -116,8 +119,8 @@ def _check_lengths(labels: Sequence[Any], edges: Array, lengths: Array) -> None:
         edge = int(np.argmax(bad))
         u, v = edges[edge]
         raise ValueError(
-            f"Edge lengths must be positive numbers; {np.count_nonzero(bad)} of {len(lengths)} are not, the first is "
-            f"{lengths[edge]:g} between {labels[u]!r} and {labels[v]!r}.\n"
+            f"Edge lengths must be positive and finite, but {np.count_nonzero(bad)} of {len(lengths)} are not; the "
+            f"first is {lengths[edge]:g} between {labels[u]!r} and {labels[v]!r}.\n"
             "Correct these lengths, and merge nodes whose distance is 0."
         )
 
@@ -203,8 +206,9 @@ def _from_parents(parents: Any, edge_lengths: Any, labels: list[Any] | None = No
     given = np.asarray(parents)
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
         raise ValueError(
-            f"A list of parents must have one row number per node, -1 for the root; got shape {given.shape} of "
-            f"{given.dtype}.\nPass integers, a mapping of nodes to parents, a networkx tree or a Newick string."
+            "A list of parents must contain one row number per node, and -1 for the root; got an array of "
+            f"{given.dtype} with shape {given.shape}.\n"
+            "Pass integers, a mapping of nodes to parents, a networkx tree or a Newick string."
         )
     n = len(given)
     labels = list(range(n)) if labels is None else labels

@@ -1,4 +1,4 @@
-"""Multinomial logistic regression on rows, solved to a certificate of optimality."""
+"""Solvers for multinomial logistic regression on rows, with a certificate of optimality."""
 
 from hyplearn.solvers.softmax.sampled import solve_softmax_by_sample
 from hyplearn.solvers.softmax.solve import solve_softmax

@@ -1,8 +1,8 @@
 """Compiled kernel that computes the softmax loss of a block of rows, its gradient and its Hessian in one pass.
 
 It processes the rows in chunks that stay in the cache, column by column: every loop runs over the rows of a chunk, so
-that the compiler can vectorise it. The Hessian is a sum of ``(diag π - ππᵀ) ⊗ xxᵀ``, so about a quarter of its K² D²
-entries determines the rest, which NumPy fills in.
+that the compiler can vectorise it. For K classes and D columns, the Hessian is a sum of ``(diag π - ππᵀ) ⊗ xxᵀ`` with
+K² D² entries. The kernel computes about a quarter of these entries, and :func:`completed` fills in the others.
 """
 
 from functools import lru_cache
@@ -23,7 +23,8 @@ CHUNK = 256
 def point_block(X, p, along, base, times, inverse_root, codes, costs, W, V, hessian):  # type: ignore[no-untyped-def]
     """Add ``Σ α xᵀ`` to V and a part of ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` to the hessian; return ``Σ C log(1/π_y)``.
 
-    The part is all that :func:`completed` needs: the lower triangles of the blocks of all classes but the last.
+    The part consists of the entries from which :func:`completed` computes the others: the lower triangles of the blocks
+    of all classes but the last.
     """
     (K, D), loss = W.shape, 0.0
     columns, pi, buffers = np.empty((D, CHUNK)), np.empty((K, CHUNK)), np.empty((4, CHUNK))
@@ -74,10 +75,11 @@ def _score(columns, W, size, scores):  # type: ignore[no-untyped-def]
                 scores[k, i] += weight * columns[j, i]
 
 
-# Numba does not inline this function, because its caller may reorder sums, and the loss needs the order given here.
+# Numba does not inline this function: sums in its caller may be reordered (reassoc), but the loss needs the given
+# order.
 @njit(cache=True, nogil=True, error_model="numpy")
 def _softmax(scores, codes, others, losses, highest):  # type: ignore[no-untyped-def]
-    """Convert scores to probabilities, in place, and compute ``1 - π_y`` and ``log(1/π_y)`` of each row.
+    """Convert scores to probabilities in place; write ``1 - π_y`` to others and ``log(1/π_y)`` to losses, for each row.
 
     With e = exp(score - highest score) of each class, the loss is ``log1p(rest + e_y - 1) - log e_y``, where rest is
     the sum of e over the other classes. This formula is accurate even for tiny losses, and so is
@@ -123,10 +125,10 @@ def _add_second_derivatives(k, m, pi, costs, columns, weights, scaled, hessian):
 
 
 def completed(hessian: Array, K: int) -> Array:
-    """Return the whole Hessian of K classes from the part that :func:`point_block` computes.
+    """Return the full Hessian of K classes, given the part that :func:`point_block` computes.
 
-    The blocks are symmetric. The blocks of the last class follow from the others, because all blocks sum to zero over
-    the classes.
+    The blocks are symmetric. The blocks of the last class follow from the others, because, for each class, its blocks
+    with all classes sum to zero.
     """
     D = len(hessian) // K
     last = (K - 1) * D
@@ -140,7 +142,7 @@ def completed(hessian: Array, K: int) -> Array:
 
 @lru_cache(maxsize=8)
 def _sources(K: int, D: int) -> Array:
-    """Return, for every entry of the blocks of all classes but the last, the index of the equal computed entry."""
+    """Return the flat indices from which :func:`completed` reads all entries except those of the last class."""
     row, column = np.divmod(np.arange((K - 1) * D), D)
     classes, places = (np.sort(np.stack(np.meshgrid(i, i)), axis=0) for i in (row, column))
     return (classes[1] * D + places[1]) * (K * D) + classes[0] * D + places[0]

@@ -1,14 +1,15 @@
-r"""Quasi-Newton steps for a softmax with many weights: one pass over the rows per step.
+r"""Quasi-Newton steps for a softmax with many weights, with one pass over the rows per step.
 
-Steps are those of the L-BFGS method (limited-memory Broyden-Fletcher-Goldfarb-Shanno). Its initial guess of the inverse
-Hessian comes from a sample of the rows and is renewed after every few steps: the inverse of the whole matrix if it is
-small, of its diagonal blocks if there are few columns, otherwise of its diagonal and of the products of the first and
-the last column.
+The steps are those of the L-BFGS method (limited-memory Broyden-Fletcher-Goldfarb-Shanno). The initial guess of the
+inverse Hessian is computed from a sample of the rows, and computed again after every few steps. It is the inverse of
+the full Hessian if this matrix is small, and the inverse of its diagonal blocks if there are few columns. Otherwise it
+is the inverse of the diagonal and of the entries that couple the first and the last column.
 
-Inverted blocks are multiplied from both sides by :math:`J = I - \tfrac1K 1 1^T`, which centres the classes. For a
-single row, :math:`(\operatorname{diag} \pi - \pi \pi^T)^+ = J \operatorname{diag}(1/\pi) J`. Adding the same function
-to all classes changes no probability. Blocks without J do not show this, and steps would be too short where classes
-overlap.
+The inverses of the blocks are multiplied from both sides by :math:`J = I - \tfrac1K 1 1^T`, which subtracts the mean
+over the classes. The pseudo-inverse for a single row has this form:
+:math:`(\operatorname{diag} \pi - \pi \pi^T)^+ = J \operatorname{diag}(1/\pi) J`. Adding the same vector to the weights
+of all classes changes no probability. Without J, the guess would ignore this property, and the steps would be too short
+where classes overlap.
 """
 
 from abc import ABC, abstractmethod
@@ -27,24 +28,27 @@ from hyplearn.types import Array
 # ROUND is the number of steps after which the initial guess of the inverse Hessian is computed again. REMEMBERED is the
 # maximum number of stored steps, with which L-BFGS corrects this guess.
 ROUND, REMEMBERED = 10, 20
-# The initial guess inverts the whole Hessian of a sample if there are at most MATRIX_ENTRIES weights, its diagonal
-# blocks if there are at most BLOCK_COLUMNS columns, and otherwise its diagonal, with the products of the first and the
-# last column. With 55 classes and ten coordinates, the whole matrix saves four of five passes. The first and the last
-# column of cone coordinates, time and intercept, hardly vary and are therefore nearly parallel. Their products save a
-# third of the passes on the paper's synthetic data with 1000 coordinates, and none on normal classes.
+# With at most MATRIX_ENTRIES weights, the initial guess inverts the full Hessian of a sample. With 55 classes and ten
+# coordinates, this saves four of five passes. With more weights but at most BLOCK_COLUMNS columns, it inverts the
+# diagonal blocks. With more columns, it inverts the diagonal and the entries that couple the first and the last column.
+# In cone coordinates these two columns (time and intercept) hardly vary and are therefore nearly parallel. The entries
+# that couple them save a third of the passes on the paper's synthetic data with 1000 coordinates, and none on normally
+# distributed classes.
 MATRIX_ENTRIES, BLOCK_COLUMNS = 1000, 400
-# Maximum number of elements in the sample of the whole Hessian or the diagonal, and of the blocks. ROWS_PER_ENTRY is
-# the maximum number of sampled rows per weight, which limits the time for the whole Hessian.
+# Maximum number of elements of the sample: BLOCK_NUMBERS if the blocks are computed from it, SAMPLE_NUMBERS for the
+# full Hessian or the diagonal. ROWS_PER_ENTRY is the maximum number of sampled rows per weight, which limits the time
+# for the full Hessian.
 SAMPLE_NUMBERS, BLOCK_NUMBERS, ROWS_PER_ENTRY = 2**20, 2**22, 8
-# With more than BLOCK_ROWS rows, a class's block is computed from the rows whose weight π (1 - π) is at least SMALLEST
-# times the largest, where π is the probability of the class; with 56 classes, these are 3 % of the rows. If there are
-# still more than twice BLOCK_ROWS and more than twice ROWS_PER_COLUMN for each column, they are thinned.
+# If the sample has more than BLOCK_ROWS rows, the block of a class is computed from the rows with large weights
+# π (1 - π), where π is the probability of the class. Weights of at least SMALLEST times the largest weight are large;
+# with 56 classes, 3 % of the rows have such weights. If the number of these rows is at least twice BLOCK_ROWS and
+# at least twice ROWS_PER_COLUMN times the number of columns, only every k-th of them is used.
 SMALLEST, BLOCK_ROWS, ROWS_PER_COLUMN = 4e-3, 1024, 4
-# Number of rows whose terms of the whole Hessian are computed at once, which limits the memory use.
+# Number of rows whose terms in the full Hessian are computed at once, which limits the memory use.
 STRIP = 256
-# Armijo's constant: a step must achieve this fraction of the decrease that the slope predicts. A step is also accepted
-# if P increases by at most the fraction ROUNDING, which may be a rounding error, and the slope decreases to at most the
-# fraction FLATTER.
+# ENOUGH is Armijo's constant: a step must achieve this fraction of the decrease that the slope predicts. Near the
+# optimum, rounding errors may hide the decrease. A step is therefore also accepted if P increases by at most the
+# fraction ROUNDING and the absolute slope at its end is at most FLATTER times that at its start.
 ENOUGH, ROUNDING, FLATTER = 1e-4, 1e-13, 0.9
 # Bounds of the factor by which a step that is too long is shortened, and maximum number of lengths that are tried.
 SHORTEST, LONGEST, MOST_LENGTHS = 0.1, 0.5, 20
@@ -83,7 +87,10 @@ class QuasiNewton(ABC):
         """Return a function that applies the initial inverse Hessian at W; raise LinAlgError for a singular Hessian."""
 
     def round(self, evaluate: Callable[[Array], E], point: E, tol: float) -> tuple[E | None, int]:
-        """Make a round of steps; return the last point (None if P does not decrease) and the number of passes."""
+        """Make a round of steps; return the last point and the number of passes.
+
+        The point is None if P does not decrease and the gap is not halved.
+        """
         inverse, first, passes = self.inverse(point.W), point, self.passes
         if not self.keeps_steps:
             self.steps = []
@@ -136,7 +143,7 @@ class SampleHessian(QuasiNewton):
         return sample[:], sample.codes, sample.costs
 
     def inverse(self, W: Array) -> Operator:
-        """Return the inverse of the sample's Hessian at W, of its diagonal blocks or of its diagonal."""
+        """Return a function that applies the inverse of the sample's Hessian at W, of its blocks or of its diagonal."""
         rows, codes, costs = self.sample
         pi, _, _ = probabilities(W @ rows.T, codes)
         if self.kind == "whole":
@@ -150,7 +157,7 @@ class SampleHessian(QuasiNewton):
 
 
 def block_inverse(rows: Array, costs: Array, pi: Array) -> Operator:
-    """Return a function that multiplies by the inverse diagonal blocks of the Hessian, centred over the classes."""
+    """Return a function that applies the inverses of the Hessian's diagonal blocks, multiplied by J from both sides."""
     # The factor makes the blocks exact for two classes, because gradients sum to zero over the classes.
     factor, identity = len(pi) / (len(pi) - 1), np.eye(rows.shape[1])
     blocks = (identity + _block(rows, factor * costs, own * (1 - own)) for own in pi)
@@ -175,7 +182,10 @@ def _block(rows: Array, costs: Array, shares: Array) -> Array:
 
 
 def _diagonal_inverse(diagonal: Array, product: Array) -> Operator:
-    """Return the inverse of matrices whose only off-diagonal entry couples the first and the last column."""
+    """Return a function that applies the inverse of one matrix per class.
+
+    Each matrix is diagonal, except for the entry ``product`` that couples the first and the last column.
+    """
     first, last = diagonal[:, 0], diagonal[:, -1]
     # The Cauchy-Schwarz inequality gives this lower bound, because the diagonal includes the identity. Rounding errors
     # could make the determinant smaller.
@@ -191,7 +201,7 @@ def _diagonal_inverse(diagonal: Array, product: Array) -> Operator:
 
 
 def quasi_newton(gradient: Array, steps: Steps, inverse: Operator) -> Array:
-    """Multiply the gradient by the inverse Hessian, corrected with the stored steps (L-BFGS)."""
+    """Multiply the gradient by the initial inverse Hessian, corrected with the stored steps (L-BFGS)."""
     shares, rest = [], gradient
     for step, change in reversed(steps):
         shares.append(np.sum(step * rest) / np.sum(step * change))
@@ -212,7 +222,7 @@ def _scaled(inverse: Operator, last: tuple[Array, Array]) -> Operator:
 def _line_search(evaluate: Callable[[Array], E], point: E, step: Array) -> tuple[E | None, int]:
     """Return the point after the step or a part of it (None if P does not decrease), and the number of passes."""
     slope, length = float(np.sum(point.gradient * step)), 1.0
-    if slope >= 0:  # rounding errors can turn the step uphill
+    if slope >= 0:  # rounding errors can make P increase along the step
         return None, 0
     for tried in range(1, MOST_LENGTHS + 1):
         following = evaluate(point.W + length * step)
@@ -222,7 +232,8 @@ def _line_search(evaluate: Callable[[Array], E], point: E, step: Array) -> tuple
         flat = abs(np.sum(following.gradient * step)) <= FLATTER * abs(slope)
         if flat and rise <= ROUNDING * abs(point.primal):
             return following, tried
-        # Shorten the step to the minimum of the parabola with the values of P at both ends and the slope at the start.
+        # Shorten the step to the minimum of the parabola that has the slope at the start and the values of P at both
+        # ends.
         length *= float(np.clip(-0.5 * length * slope / (rise - length * slope), SHORTEST, LONGEST))
     return None, tried
 

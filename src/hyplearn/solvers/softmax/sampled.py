@@ -1,11 +1,11 @@
-r"""Softmax regression for rows that are expensive to compute: few passes, with the Hessian of a sample.
+r"""Softmax regression in few passes, for rows that are expensive to compute.
 
-Rows are products :math:`x = u \Pi` of raw rows u with a matrix Π. A pass computes scores as :math:`u\, (\Pi W^T)` and
-the gradient as :math:`(\sum_i \alpha_i u_i^T)\, \Pi`, so the rows x are never computed. Steps are those of the L-BFGS
-method (limited-memory Broyden-Fletcher-Goldfarb-Shanno) with the inverse of the sample's Hessian as the initial guess.
-The Hessian of a random sample of s rows has a relative error of about :math:`\sqrt{m / s}`, and every step reduces the
-error by this factor; the error is smaller if the sample represents all rows more evenly. The first steps are made on a
-larger sample, whose rows are not kept either.
+Rows are products :math:`x = u \Pi` of raw rows u with a matrix Π. A pass computes the scores as
+:math:`u\, (\Pi W^T)` and the gradient of the loss from :math:`(\sum_i \alpha_i u_i^T)\, \Pi`, so it does not compute
+the rows x. Steps are those of the L-BFGS method (limited-memory Broyden-Fletcher-Goldfarb-Shanno) with the inverse of
+the sample's Hessian as the initial guess. For a random sample of s rows with m columns, this Hessian has a relative
+error of about :math:`\sqrt{m / s}`. Every step reduces the error of W by this factor. The factor is smaller if the
+sample represents all rows more evenly. The first steps are made on a larger sample of raw rows.
 """
 
 from functools import partial
@@ -55,9 +55,10 @@ def solve_softmax_by_sample(
 ) -> SoftmaxSolution:
     """Minimise the penalised log-loss of rows ``u projection`` until the relative duality gap is at most ``tol``.
 
-    ``sample`` contains rows x that represent all rows, with costs that add up to the total cost, and ``larger`` more of
-    such rows u. ``start`` contains starting weights for the solution of the sample. At most ``max_iter`` steps over all
-    rows are made, and ``report`` is called after each.
+    ``source`` contains all raw rows u. ``sample`` contains rows x that represent all rows; their costs add up to the
+    total cost. ``larger`` contains raw rows u of a larger sample of the same kind. ``start`` contains starting weights
+    for the solution of the sample. At most ``max_iter`` steps on all rows are made, and ``report`` is called after
+    each.
     """
     first_tol, method = max(tol, SAMPLE_TOL), ProjectedHessian(sample)
     W = solve_softmax(sample, tol=first_tol, start=start).W
@@ -72,7 +73,7 @@ def solve_softmax_by_sample(
 
 
 class ProjectedHessian(QuasiNewton):
-    """Quasi-Newton method whose initial guess solves systems with a sample's Hessian, by conjugate gradients.
+    """Quasi-Newton method whose initial guess is the inverse of a sample's Hessian, applied by conjugate gradients.
 
     The preconditioner consists of the diagonal blocks of the sample's Hessian at the first weights.
     """

@@ -1,4 +1,4 @@
-r"""Softmax regression without intercept, solved by Newton's method until a certificate proves the tolerance.
+r"""Softmax regression without intercept, solved by Newton's method until the duality gap is at most ``tol``.
 
 .. math:: P(W) = \tfrac12 \|W\|^2 + \sum_i C_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
           - \langle W_{y_i}, x_i \rangle \Bigr), \qquad
@@ -28,9 +28,10 @@ from hyplearn.types import Array
 # If W has at most this many entries, the Hessian is computed and factorised in every step; otherwise a quasi-Newton
 # method is used.
 FULL_HESSIAN = 300
-# If there are at most this many columns, the solution has the Hessian's diagonal blocks, otherwise their mean.
+# A solution of the quasi-Newton method contains the diagonal blocks of the Hessian if there are at most this many
+# columns, and otherwise only the mean of the blocks.
 BLOCK_COLUMNS = 128
-# The starting point is the solution of a sample of at most one row in SAMPLE_RATIO, if the sample has at least
+# The starting point is the solution for a sample of at most 1 / SAMPLE_RATIO of the rows, if this sample has at least
 # FIRST_ROWS rows and at least FIRST_ROWS_PER_ENTRY rows per entry of W.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_ENTRY = 16, 1000, 8
 SAMPLE_TOL = 1e-4
@@ -166,9 +167,10 @@ def iterate(
     max_iter: int,
     report: Report | None,
 ) -> tuple[E, Status, int, int]:
-    """Repeat a step until the gap is at most ``tol``; return the last point, the status, iterations and passes.
+    """Repeat a step until the gap is at most ``tol``; return the last point, the status and two counts.
 
-    ``n`` is the number of rows, ``n_passes`` the number of passes over them before the first step.
+    The counts are the numbers of iterations and of passes over the rows. ``n`` is the number of rows, and ``n_passes``
+    the number of passes before the first step.
     """
     n_iter = 0
     while point.gap > tol:
@@ -212,7 +214,10 @@ def _start(source: RowSource, seed: int, **options: Any) -> Array:
 
 
 def _newton_step(source: RowSource, point: Point) -> tuple[Point | None, int]:
-    """Return the point after a Newton step or a part of it (None if P does not decrease), and the number of passes."""
+    """Return the point after a Newton step or a part of it, and the number of passes.
+
+    The point is None if P does not decrease and the gap is not halved.
+    """
     gradient = point.gradient
     factor = cho_factor(np.eye(len(point.hessian)) + point.hessian)
     step, passes = -cho_solve(factor, gradient.ravel()).reshape(gradient.shape), 1
@@ -238,8 +243,8 @@ def _point(
 def _point_block(block: ClassRows, W: Array, full: bool, second: bool, by_class: bool) -> tuple[float, Array, Any]:
     """Return the loss, V and the hessian of a block of rows; the hessian is 0 unless ``second`` is true.
 
-    The hessian is the part of the whole matrix that ``completed`` needs if ``full``, its diagonal blocks if
-    ``by_class``, and otherwise their mean.
+    If ``full``, the hessian is the part of the full matrix that ``completed`` needs. Otherwise it consists of the
+    diagonal blocks if ``by_class``, and is their mean if not.
     """
     K, d = W.shape
     loss, V = 0.0, np.zeros_like(W)
@@ -273,7 +278,7 @@ def _add_blocks(rows: Array, costs: Array, pi: Array, hessian: Array) -> None:
 
 
 def _losses_along_block(block: ClassRows, W: Array, step: Array, lengths: Array) -> Array:
-    """Return the loss of a block at each length of a step."""
+    """Return the loss of a block for each step length."""
     out = np.zeros(len(lengths))
     for chunk, codes, costs in chunks(block, sum(W.shape)):
         scores, slopes = chunk.scores(W), chunk.scores(step)

@@ -1,4 +1,4 @@
-"""Support vector machines on rows, solved to a certificate of optimality."""
+"""Solvers for support vector machines on rows, with a certificate of optimality."""
 
 from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
 from hyplearn.solvers.svm.solve import solve_svm

@@ -1,11 +1,12 @@
 r"""Solver for the hinge loss over all rows, with working sets.
 
 Rows near the margin form the working set. Rows far above the margin have α = 0. All rows far below the margin are
-replaced by a single row, their mean, which has the sum of their costs; each of them gets the α/C of this row. This
-small problem is solved exactly (:mod:`~hyplearn.solvers.svm.interior_point`). By convexity, the loss of the mean row is
-at most the sum of the losses of the rows that it replaces. The optimum of the small problem is therefore a lower bound
-of P, and its α is dual feasible for all rows. One more pass computes P at the solution of the small problem, and finds
-the rows that are now near the margin.
+replaced by a single row: their mean, weighted by their costs, with the sum of these costs as its cost. The α of this
+mean row is distributed over the replaced rows in proportion to their costs. This small problem is solved exactly
+(:mod:`~hyplearn.solvers.svm.interior_point`). By convexity, the loss of the mean row is at most the sum of the losses
+of the rows that it replaces. The optimum of the small problem is therefore a lower bound of P, and its α is dual
+feasible for all rows. One more pass computes P at the solution of the small problem, and finds the rows that are now
+near the margin.
 
 With many rows, samples of increasing size are solved first: each solution provides the starting point for the next
 sample, and the number of rows to gather.
@@ -118,8 +119,8 @@ def starting_point(
 ) -> Start:
     """Return a starting point.
 
-    It is zero if there are few rows, otherwise ``start`` if it is given, and otherwise the solution of a smoothed or
-    subsampled problem.
+    With few rows, w is zero and all rows are gathered. With more rows, w is ``start`` if it is given, and otherwise
+    the solution of a smoothed or subsampled problem.
     """
     n, d = source.shape
     first = max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d)
@@ -139,7 +140,7 @@ def starting_point(
 def _from_samples(
     source: RowSource, first: int, rng: np.random.Generator, *, max_iter: int, threads: int, limits: Limits
 ) -> Start:
-    """Return a starting point by solving samples of increasing size, first in memory and then read in passes."""
+    """Solve samples of increasing size, first in memory, then larger ones read in passes; return a starting point."""
     n, d = source.shape
     options = {"max_iter": max_iter, "threads": threads, "limits": limits}
     sizes = []
@@ -165,13 +166,13 @@ def _from_samples(
 
 
 def _refined(part: RowSource, start: Start, **options: Any) -> Start:
-    """Return a starting point for SAMPLE_RATIO times as many rows, from the solution of a part of the rows."""
+    """Solve the problem for a part of the rows; return a starting point for SAMPLE_RATIO times as many rows."""
     state = working_sets(part, start, **options)
     return Start(state.here.w, GROWTH * state.size, Band(*(edge / GROWTH for edge in state.here.band)))
 
 
 def _thinner(n: int, sampled: int) -> list[int]:
-    """Return the sizes of samples read in passes, in increasing order, between the size of a sample in memory and n."""
+    """Return the increasing sizes of the samples that are read in passes, for n rows and ``sampled`` rows in memory."""
     sizes = []
     while (n := n // SAMPLE_RATIO) > GROWTH * sampled:
         sizes.append(n)
@@ -188,7 +189,7 @@ def working_sets(
     report: Report | None = None,
     limits: Limits = LIMITS,
 ) -> State:
-    """Gather a working set, solve it and scan all rows, until the tolerance is reached."""
+    """Repeat until the tolerance is reached: gather a working set, solve it, and scan all rows at its solution."""
     n, d = source.shape
     limit = min(n, max(FIRST_ROWS_PER_COLUMN * d, limits.gathered // (d + BESIDE_A_ROW)))
     w, size, band, near, n_passes = start
@@ -236,7 +237,7 @@ def _most(size: int, limit: int) -> int:
 
 
 def _rows_to_gather(state: State, n: int) -> tuple[Band, int] | None:
-    """Return a band and a maximum number of rows for another scan, or None if the rows gathered are sufficient."""
+    """Return a band and a maximum number of rows for another scan, or None if the gathered rows are sufficient."""
     here = state.here
     while True:
         band = EVERYTHING if state.size >= n else here.band_of(state.size)
@@ -283,7 +284,10 @@ def certified(source: RowSource, state: State, tol: float) -> Solution:
 
 
 def _rounding(source: RowSource, here: MarginScan, total: float, v: Array) -> float:
-    """Return an upper bound on the rounding error of the gap, from known sums; the true error may be much smaller."""
+    """Return an upper bound on the rounding error of the gap, computed from the sums of a scan.
+
+    The true error may be much smaller.
+    """
     n, d = source.shape
     length, margin_error = float(np.linalg.norm(here.w)), (ROW_ERROR + np.sqrt(d)) * EPSILON
     uncertain = here.counts[0].sum() + here.counts[1, 2 * margin_error * length >= EDGES].sum()

@@ -6,13 +6,13 @@ r"""Box-constrained SVM on rows that fit into memory, solved by a primal-dual in
 With :math:`g = Uw - 1 = s - \xi`, :math:`s, \xi \ge 0`, and :math:`\beta = C - \alpha`, the optimality conditions are
 :math:`w = U^T \alpha`, :math:`\alpha s = 0`, :math:`\beta \xi = 0`. A Newton step towards
 :math:`\alpha s = \beta \xi = \mu` reduces to one positive definite system of the size of w, with residuals
-:math:`r_d = U^T \alpha - w` and r:
+:math:`r_d = U^T \alpha - w` and :math:`r = \mu / \alpha - \mu / \beta - g`:
 
 .. math:: (I + U^T \Theta U)\, dw = r_d + U^T \Theta r, \qquad \Theta^{-1} = s / \alpha + \xi / \beta.
 
-Mehrotra's predictor chooses μ, Gondzio's correctors lengthen the step; α stays strictly inside its box, so the dual
-value is a proven lower bound after every step. At the end each row is classified as free or at a bound of its box, and
-w and α are computed for this classification. If the classification is right, the solution is exact up to rounding.
+Mehrotra's predictor chooses μ, and Gondzio's correctors lengthen the step. Since α stays strictly inside its box, the
+dual value is a proven lower bound after every step. At the end each row is classified as free or at a bound of its box,
+and w and α are computed for this classification. If the classification is right, the solution is exact up to rounding.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -69,7 +69,7 @@ class BoxSolution(NamedTuple):
 def solve_box(
     U: Array, C: Array, *, tol: float, exact: bool = True, max_iter: int = 200, threads: int = 1
 ) -> BoxSolution:
-    """Solve the SVM to a gap of ``tol · max(1, primal)``, or, if ``exact``, as precisely as rounding allows."""
+    """Solve the SVM to a gap of at most ``tol · max(1, primal)`` or, if ``exact``, as precisely as rounding allows."""
     m, d = U.shape
     if m < d:
         # The solution lies in the span of the rows, so the rows are rotated into m coordinates.
@@ -106,10 +106,11 @@ def solve_box(
 
 
 def _crossed_over(U: Array, C: Array, changes: Array) -> BoxSolution | None:
-    """Return the solution for a classification of rows as free or at a bound, from relative changes in the last step.
+    """Classify rows as free or at a bound, and return the solution for this classification.
 
-    In the last step, variables that tend to zero decrease by a large factor, and other variables do not (El-Bakry,
-    Tapia and Zhang, 1994). The free rows lie on the margin, ``U_F w = 1`` with ``w = Σ_{α = C} C u + U_Fᵀ α_F``.
+    ``changes`` contains the relative changes of (α, β, s, ξ) in the last step. Variables that tend to zero decrease by
+    a large factor in this step, and other variables do not (El-Bakry, Tapia and Zhang, 1994). The free rows lie on the
+    margin, ``U_F w = 1`` with ``w = Σ_{α = C} C u + U_Fᵀ α_F``. The result is None if too many rows are free.
     """
     alpha, beta, s, xi = changes
     full, free = beta < xi, (alpha >= s) & (beta >= xi)
@@ -139,7 +140,7 @@ def _least_squares(K: Array, b: Array) -> Array:
 def _centred(g: Array, C: Array, mu: float) -> Array:
     """Return the point (α, β, s, ξ) with ``α + β = C``, ``α s = β ξ = μ`` and ``s - ξ = g``.
 
-    It is the solution of a quadratic equation.
+    The slacks s and ξ are computed from a quadratic equation.
     """
     h = C * g
     root = np.hypot(2 * mu, h)
@@ -194,7 +195,10 @@ def _products(U, C, w, point, g, theta, v):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _long_step(U, g, point, theta, factor, residual, dw, steps):  # type: ignore[no-untyped-def]
-    """Compute a step by Mehrotra's predictor and corrector and Gondzio's correctors; return its maximum length."""
+    """Compute a step by Mehrotra's predictor and corrector and Gondzio's correctors; return its maximum step length.
+
+    The maximum step length is defined in :func:`_step`.
+    """
     m = g.size
     inverse = 1.0 / point
     changes = -point[:2] * point[2:]
@@ -224,10 +228,11 @@ def _long_step(U, g, point, theta, factor, residual, dw, steps):  # type: ignore
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _step(U, g, point, inverse, theta, factor, residual, changes, dw, steps):  # type: ignore[no-untyped-def]
-    """Compute the Newton step that changes (α s, β ξ) by ``changes``; return its maximum length.
+    """Compute the Newton step that changes (α s, β ξ) by ``changes``; return its maximum step length.
 
-    The step is written to ``dw`` and ``steps``, which contains (dα, dβ, ds, dξ). For dw = 0, dα would be ``Θ r``; its
-    product with the rows is a part of the right-hand side of the system for dw.
+    This is the largest length up to 1 for which all variables stay non-negative. The step of w is written to ``dw``,
+    and the steps (dα, dβ, ds, dξ) to ``steps``. For dw = 0, dα would be ``Θ r``; the sum of the rows with these
+    coefficients is a part of the right-hand side of the system for dw.
     """
     m = g.size
     unmoved, heights = steps[0], steps[2]

@@ -35,7 +35,7 @@ FEW_DIMENSIONS = 4
 
 @checkpointable
 class Band(NamedTuple):
-    """Band around the margin in which rows are gathered, as limits of ``|⟨u, w⟩ - 1| / ‖u‖`` below and above it."""
+    """Band around the margin in which rows are gathered: maximum ``|⟨u, w⟩ - 1| / ‖u‖`` below and above the margin."""
 
     below: float
     above: float
@@ -213,7 +213,7 @@ def _squared(edge):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _margins(X, p, along, base, costs, w, margins, squares):  # type: ignore[no-untyped-def]
-    """Write ``⟨u, w⟩`` and ``‖u‖²`` of the rows ``u = along (x - p) + base p``; return the number of zero costs."""
+    """Write ``⟨u, w⟩`` and ``‖u‖²`` of the rows ``u = along (x - p) + base p``; return how many rows have cost 0."""
     d, n_absent = len(p), 0
     for i in range(margins.size):
         margin, square = 0.0, 0.0

@@ -121,10 +121,10 @@ class Combination(NamedTuple):
 def refutation(source: RowSource, support: Array, alpha: Array) -> tuple[Array, Array] | None:
     r"""Prove that no w has only positive margins: find rows and α > 0 with :math:`\sum \alpha_i u_i = 0`.
 
-    In floating point, the sum :math:`v = \sum \alpha_i u_i` is never exactly zero. However, if
+    Because of rounding errors, the sum :math:`v = \sum \alpha_i u_i` is not exactly zero. However, if
     :math:`M = \sum \alpha_i^2 u_i u_i^T` has full rank, then the sum with the coefficients
     :math:`\alpha_i (1 - \alpha_i \langle u_i, M^{-1} v \rangle)` is exactly zero, and these coefficients are positive
-    if :math:`v^T M^{-1} v < 1`. If both conditions hold with a margin, rounding errors do not affect them. Otherwise
+    if :math:`v^T M^{-1} v < 1`. If both conditions are clearly satisfied, they also hold in exact arithmetic. Otherwise
     the proof can be a row of zeros, or two rows that are bitwise opposite. Returns the positions of the rows and their
     α, or None if no proof is found.
     """
@@ -138,7 +138,10 @@ def refutation(source: RowSource, support: Array, alpha: Array) -> tuple[Array, 
 
 
 def _change(sums: Combination) -> Array | None:
-    """Return the change ``M⁻¹ v`` that provably makes the combination vanish, or None if the change is too large."""
+    """Return ``M⁻¹ v``, from which :func:`_corrected` computes coefficients whose combination is exactly zero.
+
+    Returns None if M may be singular, or if the coefficients might not remain positive.
+    """
     scale = np.sqrt(np.diag(sums.moments))
     kept = scale > 0  # leave out columns of zeros
     scale = scale[kept]

@@ -3,8 +3,8 @@ r"""Starting point for the hinge loss with many columns, computed by Newton's me
 The rows u are signed, the margin of a row is ⟨u, w⟩, and its slack is s = 1 - ⟨u, w⟩. The smoothed loss is a parabola
 for slacks between 0 and a width δ:
 
-.. math:: h_\delta(s) = 0, \; \frac{s^2}{2\delta}, \; s - \frac{\delta}{2} \qquad
-          \text{for } s \le 0, \; 0 < s < \delta, \; s \ge \delta,
+.. math:: h_\delta(s) = \begin{cases} 0 & \text{for } s \le 0, \\ s^2 / (2\delta) & \text{for } 0 < s < \delta, \\
+          s - \delta / 2 & \text{for } s \ge \delta. \end{cases}
 
 The dual variables :math:`\alpha_i = C_i \min(1, \max(0, s_i / \delta))` are feasible for the hinge loss without
 smoothing. Their duality gap is
@@ -14,8 +14,8 @@ smoothing. Their duality gap is
 
 δ is decreased until this gap is so small that working sets need fewer operations than more Newton steps. With d
 columns, a Newton step takes O(d²) operations for each row with 0 < s < δ, and a subsample of these rows is enough. An
-interior point method takes O(d²) operations for every row. The first step after a decrease of δ assumes that α does not
-change for rows with 0 < s < δ.
+interior point method takes O(d²) operations for every row. Each step assumes that the rows with 0 < s < δ remain the
+same, even if δ is decreased in this step.
 """
 
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ from hyplearn.types import Array
 # With at least MANY_COLUMNS columns, smoothing is faster than sampling, unless costs exceed MODERATE_COST,
 # because then few rows lie within the smoothing width.
 MANY_COLUMNS, MODERATE_COST = 200, 3.0
-# Initial widths: FIRST_WIDTH for a start from w = 0, which has all rows within the width, and NEXT_WIDTH for a start
-# from the solution of a sample.
+# Initial widths: FIRST_WIDTH if the starting point is w = 0, where all rows lie within the width, and NEXT_WIDTH if the
+# starting point is the solution of a sample.
 FIRST_WIDTH, NEXT_WIDTH = 2.0, 0.5
 # The width is multiplied by NARROWER once ½‖w - v‖² is at most SETTLED times the sum of the rows' terms in P - D.
 NARROWER, SETTLED = 0.5, 2.0
@@ -149,7 +149,7 @@ class Descent:
     def _step(self, point: Point, width: float) -> Array | None:
         """Return a Newton step for the given width, or None if rounding prevents it.
 
-        The step is computed as if the rows within the current width kept their α.
+        The step assumes that the rows within the current width lie within the given width after the step.
         """
         gradient = point.w - point.v - (point.width / width - 1) * point.v_within
         scale = point.n_within / max(1, len(point.rows)) / width

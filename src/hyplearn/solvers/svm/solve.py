@@ -4,11 +4,12 @@ Each row u_i is a feature vector times its label ±1, and has a cost C_i; an inf
 
 .. math:: P(w) = \tfrac12 \|w\|^2 + \sum_i C_i \max(0, 1 - \langle u_i, w \rangle)^q, \qquad q \in \{1, 2\}
 
-For every dual feasible α, :math:`P(w) - D(\alpha)` bounds the distance to the optimum; a solver stops when that gap,
-relative to max(1, P), is at most ``tol``, and also returns α, so that the gap can be verified.
+For every dual feasible α, the dual objective D(α) is a lower bound of the optimum, so :math:`P(w) - D(\alpha)` bounds
+the distance of P(w) to the optimum. A solver stops when this gap, relative to max(1, P), is at most ``tol``. It also
+returns α, so that the gap can be verified.
 
-The rows are read only in passes (:meth:`~hyplearn.rows.RowSource.fold`), and all state between two passes can be
-recomputed from the previous w.
+The rows are read only in passes (:meth:`~hyplearn.rows.RowSource.fold`). All state that is kept between two passes can
+be recomputed from the previous w.
 """
 
 from dataclasses import replace
@@ -51,9 +52,9 @@ def solve_svm(
 
     Infinite costs (for all rows or none) give the hard margin. ``start`` is the initial normal vector; by default it is
     computed from samples that are drawn with the seed ``seed``. At most ``max_iter`` working sets or Newton steps are
-    made; ``report`` is called after each. The result does not depend on the number of threads. With ``judge=False`` the
-    solver's status is not checked against rounding errors; with ``rising=False`` the costs of a soft margin are not
-    raised step by step if the solver is limited by rounding.
+    made; ``report`` is called after each. The result does not depend on the number of threads. With ``judge=False``,
+    rounding errors are not taken into account in the status. With ``rising=False``, a soft-margin problem whose
+    solution is limited by rounding is not solved again with rising costs.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def _may_rise(source: RowSource, solution: Solution, loss: Loss) -> bool:
 
 
 def _solve_again(source: RowSource, solution: Solution, loss: Loss, tol: float) -> Solution:
-    """Improve a solution limited by rounding: prove that no hard margin exists, or solve with :func:`solve_uneven`."""
+    """Handle a solution limited by rounding: prove that no hard margin exists, or solve with :func:`solve_uneven`."""
     hard = source.cost_range.highest == np.inf
     if hard and (refuted := _refuted(source, solution)) is not None:
         return refuted
@@ -143,14 +144,14 @@ def _solve_by_rising_costs(
 ) -> Solution:
     r"""Solve an SVM with infinite or very high costs by raising a cap on the costs step by step.
 
-    For a single row, α never exceeds :math:`1 / \|u\|^2`, so the caps are multiples of this number. α of a problem with
-    capped costs is dual feasible for the given problem; w is evaluated with the given costs or, if they are infinite,
-    divided by its smallest margin. If the rows are not separable, α grows with the cap while
-    :math:`\|\sum \alpha_i u_i\|` does not, until α proves that the rows are not separable
+    In a problem that consists of one row u, α is at most :math:`1 / \|u\|^2`, so the caps are multiples of this number.
+    The α of a problem with capped costs is also dual feasible for the given problem. Its w is evaluated with the given
+    costs; if these are infinite, w is first divided by its smallest margin. If the rows are not separable, α grows with
+    the cap but :math:`\|\sum \alpha_i u_i\|` does not, until α proves that the rows are not separable
     (:func:`~hyplearn.solvers.svm.proof.refutation`).
     """
-    # The rows are divided by the norm of the longest row, because gaps are relative to max(1, P), and the
-    # objective P is far below 1 for long rows. The divisor is a power of two, so that rescaling costs and α is exact.
+    # For long rows, P is far below 1, but gaps are relative to max(1, P). The rows are therefore divided by the norm of
+    # the longest row. The norm is rounded up to a power of two, so that rescaling costs and α is exact.
     longest = 2.0 ** np.ceil(0.5 * np.log2(source.fold(_largest_square, max) or 1.0))
     unit = source.altered(_in_units_of, longest)
     hard, n_iter, n_passes, proof = source.cost_range.highest == np.inf, 0, 1, None

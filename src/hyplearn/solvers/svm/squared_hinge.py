@@ -4,8 +4,9 @@ r"""Solver for the squared hinge loss over all rows, by Newton's method with one
           D(\alpha) = \sum_i \alpha_i - \tfrac12 \Bigl\| \sum_i \alpha_i u_i \Bigr\|^2 - \sum_i \frac{\alpha_i^2}{4 C_i}
 
 At every w, :math:`\alpha_i = 2 C_i \max(0, 1 - \langle u_i, w \rangle)` is dual feasible and the gap is
-:math:`\tfrac12 \|\nabla P(w)\|^2`: the gradient is the certificate. P is piecewise quadratic, so Newton's method
-reaches the exact solution once the right rows are active.
+:math:`\tfrac12 \|\nabla P(w)\|^2`: the gradient is the certificate. Rows with a margin below 1 are called *active*. P
+is quadratic where the active rows do not change, so Newton's method reaches the exact solution as soon as the active
+rows are those of the solution.
 """
 
 from abc import ABC, abstractmethod
@@ -119,12 +120,12 @@ def solve_squared_hinge(
 def _starting_point(
     source: RowSource, start: Array | None, max_iter: int, rng: np.random.Generator
 ) -> tuple[Array, int]:
-    """Return a starting point, from softer costs or from a sample of the rows, and the number of passes made."""
+    """Return a starting point, computed with capped costs or from a sample of the rows, and the number of passes."""
     (n, d), n_passes = source.shape, 0
     options: dict[str, Any] = {"max_iter": max_iter, "rng": rng, "polish": False}
     lowest, highest, _ = source.cost_range
     if highest > COST_RATIO * lowest:
-        # With very different costs only few rows become active per step, so solving with softer costs first is faster.
+        # If costs are very different, only few rows become active per step. Solving with capped costs first is faster.
         softer = source.altered(_softened, highest / SOFTER)
         led = solve_squared_hinge(softer, tol=SOFTER_TOL, start=start, **options)
         return led.w, led.n_passes
@@ -182,7 +183,10 @@ class Descent(ABC):
             self.report(Progress(self.n_passes, point.primal, point.dual, point.gap, point.n_active))
 
     def _following(self, part: float, shortest: float) -> Point | None:
-        """Return the point after a Newton step or a part of it, or None if P does not decrease."""
+        """Return the point after a Newton step or a part of it.
+
+        Returns None if P does not decrease and the gap is not halved.
+        """
         point, gradient = self.point, self.point.w - self.point.v
         self.n_iter += 1
         try:
@@ -266,9 +270,9 @@ def _softened(rows: Rows, most: float) -> Rows:
 
 
 def _interpolated(source: RowSource, point: Point, tol: float, status: Status, n_iter: int, n_passes: int) -> Solution:
-    r"""Solve for α instead of w, for costs so high that the slack of the active rows is lost in rounding.
+    r"""Solve for α instead of w, because costs are so high that the slack of the active rows is lost in rounding.
 
-    With the matrix :math:`U_A` of the active rows,
+    α and w are computed from the matrix :math:`U_A` of the active rows:
 
     .. math:: \Bigl(U_A U_A^T + \operatorname{diag} \frac{1}{2C}\Bigr) \alpha = 1, \qquad w = U_A^T \alpha
     """
@@ -362,7 +366,7 @@ def _squares(rows: Array) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _add_active(X, p, along, base, costs, w, v, hessian):  # type: ignore[no-untyped-def]
-    """Add the active rows of a block to v and hessian; return their loss and number."""
+    """Add the terms of a block's active rows to v and hessian; return the loss and the number of active rows."""
     loss, n_active, p_dot_w = 0.0, 0, 0.0
     u = np.empty(len(w))
     for j in range(len(w)):

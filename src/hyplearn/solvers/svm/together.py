@@ -1,8 +1,8 @@
-r"""Solver for many small squared-hinge problems on the same points, which differ in labels, costs and centres.
+r"""Solver for many small squared-hinge problems that share their points but differ in labels, costs and centres.
 
-Uses Newton's method as in :mod:`~hyplearn.solvers.svm.squared_hinge` on all unsolved problems at once: their margins,
-gradients and Hessians take a few matrix products. The problems of all classes and folds are thus solved in one call
-instead of hundreds, without compiled code. Problems with the same centre share a *set* of rows.
+Newton's method of :mod:`~hyplearn.solvers.svm.squared_hinge` is applied to all unsolved problems at once. A few matrix
+products compute the margins, gradients and Hessians of all these problems. The problems of all classes and folds are
+thus solved in one call instead of hundreds, without compiled code. Problems with the same centre share a *set* of rows.
 """
 
 from dataclasses import dataclass, replace
@@ -42,7 +42,7 @@ class TogetherSolution:
 
 @dataclass(frozen=True)
 class Problems:
-    """One-vs-rest problems on the same points, each with its own costs; problems of the same set are consecutive."""
+    """One-vs-rest problems on the same points; problems that share a set of rows are consecutive."""
 
     rows: Array  # rows of every set, of shape (S, n, m)
     sets: Array  # index of each problem's set of rows, of shape (B,), in ascending order
@@ -80,7 +80,10 @@ class Problems:
         return self._with(costs=each * self.costs[:, self.columns], columns=np.arange(len(each)))
 
     def _with(self, **changes: Array) -> "Problems":
-        """Return other problems on the same rows; products of columns that are already computed are reused."""
+        """Return a copy with changed fields other than ``rows``.
+
+        Products of columns that are already computed are reused.
+        """
         other = replace(self, **changes)
         if "products" in vars(self):
             other.__dict__["products"] = self.products
@@ -88,7 +91,7 @@ class Problems:
 
     @cached_property
     def products(self) -> Array | None:
-        """Products of all pairs of columns of every set, or None if they are too many to keep."""
+        """Products of all pairs of columns of every set, or None if there are too many to keep."""
         few = _has_few_pairs(self.rows) and self.rows.size * (self.rows.shape[2] + 1) // 2 <= KEPT_NUMBERS
         return column_products(self.rows) if few else None
 
@@ -116,7 +119,9 @@ def solve_together(
     start: Array | None = None,
     group_numbers: int = GROUP_NUMBERS,
 ) -> TogetherSolution:
-    r"""Minimise :math:`\tfrac12 \|w_b\|^2 + \sum_i C_{ib} \max(0, 1 - y_{ib} \langle x_{ib}, w_b \rangle)^2` for all b.
+    r"""Minimise the objective of every problem b.
+
+    .. math:: \tfrac12 \|w_b\|^2 + \sum_i C_{ib} \max(0, 1 - y_{ib} \langle x_{ib}, w_b \rangle)^2
 
     Parameters
     ----------
@@ -129,7 +134,7 @@ def solve_together(
     start : ndarray of shape (B, m), optional
         Weights to start from.
     group_numbers : int
-        Maximum number of rows times problems that are solved at once.
+        Maximum size of a group of problems that are solved at once: number of rows times number of problems.
     """
     (_, n, m), B = problems.rows.shape, len(problems.positives)
     if n < m:
@@ -239,7 +244,7 @@ class _Group:
         return slacks, _times(alpha, sets, self.rows), primal
 
     def _of(self, open_: Array) -> tuple[Array, Array, Array]:
-        """Return the labels, the doubled costs and the sets of the given problems; those of all are not copied."""
+        """Return the labels, doubled costs and sets of the given problems, without a copy if these are all problems."""
         if len(open_) == len(self.signs):
             return self.signs, self.doubled, self.sets
         return self.signs[open_], self.doubled[open_], self.sets[open_]

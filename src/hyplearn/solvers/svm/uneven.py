@@ -1,11 +1,11 @@
-r"""SVMs on rows whose norms or costs differ so much that float64 cannot evaluate them directly.
+r"""SVMs that cannot be solved directly in float64, because the norms or costs of their rows differ too much.
 
 The computed margin of a row has an error of about :math:`\epsilon \|u\| \|w\|`. For a row longer than
 :math:`1 / (\epsilon \|w\|)` it has no correct digits, and high costs magnify its error. The remedy is to solve a
 slightly harder or softer problem whose bounds also hold for the given problem:
 
-- If a row is shortened by a factor σ and its cost is raised by 1/σ, its loss never decreases, and σ times its α is
-  feasible for the original row. Long rows are shortened until their margins have correct digits.
+- If a row is multiplied by a factor σ < 1 and its cost is divided by σ, its loss does not decrease, and σ times its α
+  is feasible for the original row. Long rows are shortened in this way until their margins have correct digits.
 - Costs are capped, because α of a row is at most about :math:`\|w\| / \|u\|`, and a higher cost only magnifies rounding
   errors.
 - w is scaled up slightly, so that rows on the margin lie above it despite rounding errors.
@@ -29,7 +29,8 @@ REACH = 1e8
 # Caps on costs, in units of ‖w‖ / ‖u‖, which are tried in turn. High caps magnify rounding errors; low caps may soften
 # the margin.
 CAPS = (1e4, 1e7, 1e10)
-# For each cap, the norm of w is iterated at most ROUNDS times, until it changes by less than the factor SETTLED.
+# For each cap, the problem is solved at most ROUNDS times, each time scaled by the norm of the previous w, until this
+# norm changes by at most the factor SETTLED.
 ROUNDS, SETTLED = 8, 1.5
 # Maximum size of a problem for this method: number of elements, and number of rows for the squared hinge loss.
 MOST_NUMBERS, MOST_SQUARED = 2**21, 500
@@ -78,7 +79,7 @@ def solve_uneven(rows: Rows, loss: str, tol: float) -> Candidate:
 
 
 def _solve_in_reach(U: Array, C: Array, lengths: Array, norm: float, cap: float, tol: float) -> tuple[Array, Array]:
-    """Solve with shortened rows and capped costs, scaled so that w has a norm of about 1; return w and α."""
+    """Solve the problem with shortened rows and capped costs, scaled so that ‖w‖ is about 1; return w and α."""
     shorter = np.minimum(1.0, REACH / (lengths * norm))
     costs = np.minimum(C / shorter / norm**2, cap / (lengths * shorter * norm))
     box = solve_box((shorter * norm)[:, None] * U, costs, tol=tol / 4)
