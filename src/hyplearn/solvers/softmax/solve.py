@@ -11,7 +11,7 @@ probabilities of W itself the gap is :math:`\tfrac12 \|\nabla P(W)\|^2`: the gra
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -76,7 +76,8 @@ class SoftmaxSolution:
         return float(self.primal / C + 0.5 * (K - 1) * log_dets.mean())
 
 
-class Point(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Point:
     """Weights W and the sums of a pass at W: the loss ``Σ C log(1/π_y)``, ``V = Σ α xᵀ``, and the hessian of the loss.
 
     The hessian is the matrix of second derivatives ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` of shape (Kd, Kd), or, if that
@@ -88,7 +89,7 @@ class Point(NamedTuple):
     V: Array
     hessian: Any  # 0 if not computed
 
-    @property
+    @cached_property
     def primal(self) -> float:
         """Primal objective P(W)."""
         return float(0.5 * np.sum(self.W**2) + self.loss)
@@ -98,12 +99,12 @@ class Point(NamedTuple):
         """Whether the hessian is the full matrix, not only diagonal blocks."""
         return np.shape(self.hessian) == (self.W.size, self.W.size)
 
-    @property
+    @cached_property
     def gradient(self) -> Array:
         """Gradient of P at W."""
         return self.W - self.V
 
-    @property
+    @cached_property
     def gap(self) -> float:
         """Relative duality gap."""
         return float(0.5 * np.sum(self.gradient**2)) / max(1.0, self.primal)
