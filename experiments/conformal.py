@@ -33,6 +33,7 @@ import warnings
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.util import find_spec
+from itertools import count, islice
 
 import numpy as np
 from embedding_cells import data as features
@@ -62,10 +63,11 @@ class Config:
     name: str = "quick"
     sets: tuple[str, ...] = ("mammals",)
     splits: int = 4
+    distance_splits: int = 4  # sets by distance need no fits, so that many splits take little time
     life: bool = False
 
 
-FULL = Config(name="full", sets=("olsson", "mammals", "digits", "pbmc68k_reduced"), splits=200, life=True)
+FULL = Config(name="full", sets=("olsson", "mammals", "digits", "pbmc68k_reduced"), splits=200, distance_splits=500, life=True)
 
 
 @lru_cache
@@ -85,6 +87,12 @@ def points(name):
 
 def split(n, seed):
     return train_test_split(np.arange(n), test_size=0.3, random_state=seed)
+
+
+def splits(y, number):
+    """Yield random splits; those with fewer than two training rows of a class cannot be calibrated, and are skipped."""
+    drawn = (split(len(y), seed) for seed in count())
+    return islice((parts for parts in drawn if np.bincount(y[parts[0]], minlength=y.max() + 1).min() > 1), number)
 
 
 def sets_of(method, by_class, X, y, new):
@@ -125,8 +133,7 @@ def coverage(config, cell):
     X, y = points(cell["set"])
     by_class = cell["by class"] == "yes"
     found, proven, hits, sizes = [], [], [], []
-    for seed in range(config.splits):
-        old, new = split(len(X), seed)
+    for old, new in splits(y, config.distance_splits if cell["sets by"] == "distance" else config.splits):
         sets = sets_of(cell["sets by"], by_class, X[old], y[old], X[new])
         hit = sets[np.arange(len(new)), y[new]]
         found.append(hit.mean())
