@@ -67,7 +67,9 @@ class Config:
     life: bool = False
 
 
-FULL = Config(name="full", sets=("olsson", "mammals", "digits", "pbmc68k_reduced"), splits=200, distance_splits=500, life=True)
+FULL = Config(
+    name="full", sets=("olsson", "mammals", "digits", "pbmc68k_reduced"), splits=200, distance_splits=500, life=True
+)
 
 
 @lru_cache
