@@ -5,7 +5,7 @@ Poincaré maps of the digits (30 principal components) and of scanpy's blood cel
 of the rows are held out at random, so that rows are exchangeable. "coverage" is the share of held-out rows whose set
 contains their class, ± the standard error over the splits. "attained" is the coverage that the theorem guarantees for
 the numbers of rows of these splits: 0.9 rounded up to a multiple of 1 / (n + 1) (by class, classes with fewer than nine
-rows have no such guarantee). "least class" is the coverage of the class with the lowest coverage. "size" is the mean
+rows are calibrated together). "least class" is the coverage of the class with the lowest coverage. "size" is the mean
 number of classes in a set, "one" and "none" are the shares of sets with one class and with no class.
 
 For unknown classes, each class in turn is left out of the training rows. "new" is the share of its rows with an empty
@@ -43,7 +43,7 @@ from sklearn.model_selection import train_test_split
 
 from hyplearn import ConformalClassifier, PoincareKNeighborsClassifier, PoincareLogisticRegression
 from hyplearn.datasets import fetch_olsson, fetch_web_of_life, load_mammals
-from hyplearn.decision.conformal import least_rows
+from hyplearn.decision.conformal import calibration_groups
 from hyplearn.embedding import PoincareMap, TreeEmbedding
 
 COVERAGE = 0.9
@@ -118,7 +118,7 @@ def mapie_sets(kind, X, y, new):
                 X, y
             )
         else:
-            train, rest = train_test_split(np.arange(len(X)), test_size=0.3, random_state=0)
+            train, rest = train_test_split(np.arange(len(X)), test_size=0.3, random_state=0, stratify=y)
             found = SplitConformalClassifier(model, confidence_level=COVERAGE, prefit=False).fit(X[train], y[train])
             found = found.conformalize(X[rest], y[rest])
         return found.predict_set(new)[1][:, :, 0]
@@ -126,8 +126,14 @@ def mapie_sets(kind, X, y, new):
 
 def attained(counts):
     """Return the guaranteed coverage for n training rows, whose p-values are multiples of 1 / (n + 1)."""
-    rounded = 1 - np.floor(np.round((1 - COVERAGE) * (counts + 1), 9)) / (counts + 1)
-    return np.where(counts < least_rows(COVERAGE), COVERAGE, rounded)
+    return 1 - np.floor(np.round((1 - COVERAGE) * (counts + 1), 9)) / (counts + 1)
+
+
+def attained_by_class(codes):
+    """Return the guaranteed coverage of each class, or of the group with which it is calibrated."""
+    counts = np.bincount(codes)
+    groups = calibration_groups(counts, COVERAGE)
+    return attained(np.bincount(groups, counts)[groups])
 
 
 def coverage(config, cell):
@@ -139,7 +145,7 @@ def coverage(config, cell):
         sets = sets_of(cell["sets by"], by_class, X[old], y[old], X[new])
         hit = sets[np.arange(len(new)), y[new]]
         found.append(hit.mean())
-        proven.append(attained(np.bincount(y[old])[y[new]]).mean() if by_class else attained(len(old)))
+        proven.append(attained_by_class(y[old])[y[new]].mean() if by_class else attained(len(old)))
         hits.append((hit, y[new]))
         sizes.append([sets.sum(axis=1).mean(), np.mean(sets.sum(axis=1) == 1), np.mean(sets.sum(axis=1) == 0)])
     hit, codes = (np.concatenate(part) for part in zip(*hits, strict=True))

@@ -257,25 +257,24 @@ def row_attractions(Q, D, gamma):
     return np.sum(Q * (np.log(Q) + gamma * D), axis=1)
 
 
-def naive_p_values(scores, held, by_class):
+def naive_p_values(scores, held, groups):
     """The p-value of each new row and class, by the formula."""
     n, K = scores[0].shape
-    p, by_class = np.empty((n, K)), np.broadcast_to(by_class, K)
+    p = np.empty((n, K))
     for x in range(n):
         for k in range(K):
             count = total = 1.0
             for s, y, fold, w in zip(*held, strict=True):
-                if y == k or not by_class[k]:
+                if groups[y] == groups[k]:
                     count += w * (s >= scores[fold][x, k])
                     total += w
             p[x, k] = count / total
     return p
 
 
-def naive_distance_p_values(X, rows, codes, weights, c, by_class, nearest=5):
+def naive_distance_p_values(X, rows, codes, weights, c, groups, nearest=5):
     """p-values of full conformal prediction: the new row is added to class k, then all rows are scored again."""
     p = np.empty((len(X), codes.max() + 1))
-    by_class = np.broadcast_to(by_class, p.shape[1])
     for x, new in enumerate(X):
         for k in range(p.shape[1]):
             points, labels = np.vstack([rows, new]), np.append(codes, k)
@@ -287,7 +286,7 @@ def naive_distance_p_values(X, rows, codes, weights, c, by_class, nearest=5):
                     gaps = (1 - c * points[i] @ points[i]) * (1 - c * np.sum(others**2, axis=1))
                     D = 2 / np.sqrt(c) * np.arcsinh(np.sqrt(c) * D / np.sqrt(gaps))
                 scores.append(np.mean(np.sort(D)[:nearest]) if len(D) else 0.0)
-            rivals = (labels[:-1] == k) | ~by_class[k]
+            compared = groups[labels[:-1]] == groups[k]
             at_least = np.array(scores[:-1]) >= scores[-1] * (1 - 1e-12)
-            p[x, k] = (1 + np.sum(weights[rivals & at_least])) / (1 + np.sum(weights[rivals]))
+            p[x, k] = (1 + np.sum(weights[compared & at_least])) / (1 + np.sum(weights[compared]))
     return p

@@ -7,9 +7,10 @@ fold f. Then the p-value is
 
 .. math:: p_k(x) = \frac{1 + \sum_f \sum_{i \in f, y_i = k} [s_i \ge s_{f}(x, k)]}{1 + \sum_{i: y_i = k} 1},
 
-and the prediction set contains all classes with :math:`p_k(x) > \alpha = 1 - \text{coverage}`. If ``by_class`` is
-False, the sums are over the rows of all classes. P-values based on distances are fully conformal
-(:func:`distance_p_values`): no rows are held out, and the guarantee is exact.
+and the prediction set contains all classes with :math:`p_k(x) > \alpha = 1 - \text{coverage}`. The sums
+are over the rows of class k; classes with few rows share their rows (:func:`calibration_groups`), and if ``by_class``
+is False, all classes do. P-values based on distances are fully conformal (:func:`distance_p_values`): no rows are held
+out, and the guarantee is exact.
 
 References
 ----------
@@ -73,7 +74,32 @@ def deal_in_turn(codes: Array, folds: int) -> Array:
     return dealt
 
 
-def p_values(scores: Sequence[Array], held_out: HeldOut, by_class: Array | bool) -> Array:
+def calibration_groups(totals: Array, coverage: float) -> Array:
+    """Return the number of the group of each class, given the number of rows of each class.
+
+    The p-values of a class are computed from the rows of its group. Each class is a group of its own, except for
+    classes with fewer than ``least_rows(coverage)`` rows: they form one group and, if this group also has too few rows,
+    the next larger classes join it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hyplearn.decision.conformal import calibration_groups
+    >>> calibration_groups(np.array([50, 6, 20, 5]), 0.9)
+    array([0, 1, 2, 1])
+    >>> calibration_groups(np.array([50, 4, 20]), 0.9)
+    array([0, 1, 1])
+    """
+    order, least = np.argsort(totals, kind="stable"), least_rows(coverage)
+    n_small = int(np.sum(totals < least))
+    if n_small and totals[order[:n_small]].sum() < least:
+        n_small = 1 + int(np.searchsorted(np.cumsum(totals[order]), least))
+    groups = np.arange(len(totals))
+    groups[order[:n_small]] = order[:n_small].min(initial=len(totals))
+    return groups
+
+
+def p_values(scores: Sequence[Array], held_out: HeldOut, groups: Array) -> Array:
     """Compute the p-values of all classes for new rows.
 
     Parameters
@@ -82,21 +108,18 @@ def p_values(scores: Sequence[Array], held_out: HeldOut, by_class: Array | bool)
         For each fold f, the scores of the new rows for all classes, computed with the model fitted without fold f.
     held_out : HeldOut
         Held-out scores of the training rows. A row of weight w counts like w rows.
-    by_class : bool, or ndarray of bool of shape (K,)
-        Whether to compare the scores of a class only with rows of this class, instead of all rows.
+    groups : ndarray of int of shape (K,)
+        Group of each class. The scores of a class are compared with those of the rows of all classes in its group.
 
     Returns
     -------
     ndarray of shape (n, K)
     """
     n, K = scores[0].shape
-    by_class = np.broadcast_to(by_class, K)
     counts, totals = np.ones((n, K)), np.ones(K)
     for fold, found in enumerate(scores):
         for k in range(K):
-            rows = held_out.folds == fold
-            if by_class[k]:
-                rows &= held_out.codes == k
+            rows = (held_out.folds == fold) & (groups[held_out.codes] == groups[k])
             weights = held_out.weights[rows]
             counts[:, k] += weight_at_least(found[:, k], held_out.scores[rows], weights)
             totals[k] += weights.sum()
@@ -179,7 +202,7 @@ class Neighbours(NamedTuple):
         return cls(rows, codes, weights, sums, last, means)
 
 
-def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | None, by_class: Array | bool) -> Array:
+def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | None, groups: Array) -> Array:
     r"""Compute the p-values of all classes for points, from mean distances to the nearest rows of each class.
 
     This is full conformal prediction: the point is added to the class, and the score of the point and of each row of
@@ -197,17 +220,17 @@ def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | Non
         Number of classes.
     c : float or None
         Absolute value of the curvature, or None for Euclidean distances.
-    by_class : bool, or ndarray of bool of shape (n_classes,)
-        Whether to compare the scores of a class only with rows of this class, instead of all rows.
+    groups : ndarray of int of shape (n_classes,)
+        Group of each class. The scores of a class are compared with those of the rows of all classes in its group.
 
     Returns
     -------
     ndarray of shape (n, n_classes)
     """
-    p, by_class = np.empty((len(X), n_classes)), np.broadcast_to(by_class, n_classes)
+    p = np.empty((len(X), n_classes))
     for k in range(n_classes):
         own = np.flatnonzero(near.codes == k)
-        others = (near.codes != k) & ~by_class[k]
+        others = (near.codes != k) & (groups[near.codes] == groups[k])
         beyond = near.means[others], near.weights[others]
         m, rows, weights = min(NEAREST, len(own)), _Rows.of(near.rows[own], c), near.weights[own]
         score = rows.nearest(X, m).mean(axis=1)

@@ -26,6 +26,7 @@ from hyplearn.data.points import PointSource
 from hyplearn.decision.conformal import (
     HeldOut,
     Neighbours,
+    calibration_groups,
     deal_in_turn,
     distance_p_values,
     least_rows,
@@ -111,9 +112,10 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
       more.
 
     The set is empty for up to a fraction :math:`\alpha` of the rows of known classes. A class with fewer than
-    :math:`1/\alpha - 1` rows would be in every set if it were compared with its own rows only. It is therefore compared
-    with the rows of all classes, has no guarantee of its own, and is named in a ``SmallClassWarning``. Rows are
-    assigned to folds in their order; nothing is random.
+    :math:`1/\alpha - 1` rows would be in every set if it were compared with its own rows only. All such classes are
+    therefore calibrated together, if necessary with the next larger classes. Coverage is then guaranteed for these
+    classes taken together, not for each of them, and a ``SmallClassWarning`` names them. Rows are assigned to folds in
+    their order; nothing is random.
 
     Sample weights are passed to the classifier, and also weight the rows in the p-values.
 
@@ -201,9 +203,9 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
         if is_dask(X):
             raise ValueError("Prediction sets are computed in memory; got a Dask collection.\nPass X.compute().")
         if hasattr(self, "_near"):
-            return distance_p_values(self._points(X), self._near, len(self.classes_), self._c, self._by_class)
+            return distance_p_values(self._points(X), self._near, len(self.classes_), self._c, self._groups)
         scores = [self._scores_without(fold, X) for fold in range(len(self.estimators_))]
-        return p_values(scores, HeldOut(self.scores_, self._codes, self._folds, self._weights), self._by_class)
+        return p_values(scores, HeldOut(self.scores_, self._codes, self._folds, self._weights), self._groups)
 
     def predict_set(self, X: Any, *, as_labels: bool = False) -> Any:
         """Predict the set of classes that each row may belong to.
@@ -316,23 +318,30 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
             )
         if self.hierarchy is not None:
             Hierarchy.of(self.hierarchy, self.classes_)
-        few = np.flatnonzero(~self._by_class)
+        totals = self._totals
+        few = np.flatnonzero(totals < least_rows(self.coverage))
         if self.by_class and len(few):
-            totals = np.bincount(self._codes, weights=self._weights)
             named = ", ".join(f"{self.classes_.tolist()[k]!r} ({totals[k]:g})" for k in few[:5])
+            groups = self._groups
+            joined = [repr(self.classes_.tolist()[k]) for k in np.flatnonzero(groups == groups[few[0]]) if k not in few]
             warnings.warn(
                 f"Classes with fewer than {least_rows(self.coverage)} rows have no per-class guarantee at coverage="
-                f"{self.coverage}: {named}{', ...' if len(few) > 5 else ''}. They are calibrated on the rows of all "
-                "classes.\nPass more rows of these classes, or a lower coverage.",
+                f"{self.coverage}: {named}{', ...' if len(few) > 5 else ''}. They are calibrated together"
+                f"{' with ' + ', '.join(joined) if joined else ''}.\n"
+                "Pass more rows of these classes, or a lower coverage.",
                 SmallClassWarning,
                 stacklevel=3,
             )
 
     @property
-    def _by_class(self) -> Array:
-        """Whether each class has enough rows to be calibrated separately from the other classes."""
-        totals = np.bincount(self._codes, weights=self._weights, minlength=len(self.classes_))
-        return np.asarray(totals >= least_rows(self.coverage)) & bool(self.by_class)
+    def _totals(self) -> Array:
+        """Total weight of each class."""
+        return np.bincount(self._codes, weights=self._weights, minlength=len(self.classes_))
+
+    @property
+    def _groups(self) -> Array:
+        """Group of classes with which each class is calibrated."""
+        return calibration_groups(self._totals, self.coverage) if self.by_class else np.zeros(len(self.classes_), int)
 
     def _calibrate(self, X: Any, y: Array, weights: Array | None) -> None:
         """Score each row with a model that was fitted to the other folds."""
