@@ -15,41 +15,47 @@ from hyplearn.rows.memory import ClassRows
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# Number of rows used in the search, which is exceeded only if more than 300 landmarks are chosen. It was enough to
-# distinguish scales on all data sets used for tuning.
+# Maximum number of rows used in the search. It was enough to distinguish scales on all data sets used for tuning. With
+# n_components > 300, the maximum is larger, because the search then uses all rows from which the landmarks are chosen
+# (ROWS_PER_LANDMARK in kernel_classifier.py).
 SEARCH_ROWS = 6000
-# With up to FEW_ROWS rows, each of the PARTS parts is held out in turn; with more rows, only one part is held out. With
-# up to MORE_ROWS rows, the FINALISTS best trials are then compared on all parts, because the best trial on one part is
-# often not the best overall.
+# The rows are divided into PARTS parts. With up to FEW_ROWS rows, every trial holds out each part in turn; with more
+# rows, it holds out only the first part. If there are at most MORE_ROWS rows in the latter case, the FINALISTS best
+# trials are then repeated with all parts, because the best trial on one part is often not the best overall.
 FEW_ROWS, MORE_ROWS, PARTS, FINALISTS = 500, 2000, 3, 3
-# Values of C to try with the median distance as scale, in this order. The search stops when the log-loss exceeds RISEN
-# times its smallest value, because fits with a larger C take longer.
+# Values of C to try first, in this order. The scale is the given one or, if it is chosen, the median distance between
+# landmarks. Fits with a larger C take longer, so no larger values are tried once the log-loss exceeds RISEN times its
+# smallest value so far.
 FIRST_COSTS, RISEN = (1.0, 10.0, 100.0, 1000.0), 1.1
-# Smallest and largest scale, relative to the median distance. At smaller scales there are too few rows for a good fit;
-# at larger scales the model is linear.
+# Smallest and largest scale, relative to the median distance. At smaller scales, too few rows are within the scale of
+# a landmark for a good fit. At larger scales, the kernel features vary so little that only the linear columns matter,
+# which add_linear_columns appends to them.
 SMALLEST, LARGEST = 0.02, 4096.0
-# Factors of (scale, C) for each kind of step. At distances ρ far below the scale s, the Laplacian kernel is close to
-# 1 - ρ/s, and a larger scale acts like a smaller C. Therefore some steps change both; steps with constant C keep the
-# influence of the linear functions. FINER contains factors of C to try last, at the best scale.
+# Factors by which a step multiplies (scale, C). At distances ρ far below the scale s, the Laplacian kernel is close to
+# 1 - ρ/s, so a larger scale has the same effect on the kernel features as a smaller C. Therefore, some steps multiply C
+# by the same factor as the scale. The other steps keep C, and with it the influence of the linear columns. FINER
+# contains the factors by which the best C is multiplied last, at the best scale.
 STEPS = ((4.0, 4.0), (4.0, 1.0), (0.25, 0.25), (0.25, 1.0))
 FINER = (0.3, 3.0)
-# Values of C to try at the largest scale, where the model is linear.
+# Values of C to try at the largest scale, where only the linear columns matter.
 LINEAR_COSTS = (30.0, 300.0, 3000.0)
 # Tolerance (relative duality gap) of the fits in the search: SEARCH_TOL, or TOL_PER_COST times C if that is larger. The
-# gap is ½‖∇P‖², but second derivatives grow in proportion to C, so a fit with a larger C is closer to its optimum at
-# the same gap. With smaller tolerances the search takes up to twice the time, the held-out log-losses change by about
-# 1 %, and the choice hardly ever changes.
+# gap is ½‖∇P‖² for the objective P. The second derivatives of P grow in proportion to C, so that a model with the same
+# gap is closer to the optimum if C is larger; a larger gap is therefore accepted. With smaller tolerances the search
+# takes up to twice the time, the held-out log-losses change by about 1 %, and the choice hardly ever changes.
 SEARCH_TOL, TOL_PER_COST = 1e-3, 1e-4
 # Trials whose log-loss is at most this factor times the smallest log-loss are treated as equal; among these, the trial
 # with the smallest C is chosen, because its fit takes the least time. The standard errors of held-out log-losses are
 # larger than one per cent.
 EQUAL = 1.01
-# Columns for which ``C Σ x²`` is below this value are left out of a fit. Their weights would be close to 0: the second
-# derivative of the penalty ½w² is 1, and that of the loss is at most a quarter of ``C Σ x²``. Leaving these columns out
-# changes the held-out log-losses in the third digit.
+# Columns for which ``C Σ x²`` is below this value are left out of a fit, where Σ x² is the weighted sum of squares of
+# the column. The second derivative of the loss with respect to the weight w of such a column is at most ``C Σ x² / 4``,
+# compared with 1 for the penalty ½w², so the fitted w would be close to 0. Leaving these columns out changes the
+# held-out log-losses only in the third digit.
 NEGLIGIBLE = 1.0
-# Starting weights come from a ridge regression on the values of an earlier model at the landmarks, with the penalty
-# START_RIDGE / C. START_RIDGE is the inverse of a typical second derivative of the loss.
+# Starting weights at a new scale are fitted to the scores of an earlier model at the landmarks by ridge regression. Its
+# penalty is START_RIDGE / C, where START_RIDGE is the inverse of a typical second derivative of a row's log-loss with
+# respect to a score: near its optimum, a softmax with cost C resembles a ridge regression with this penalty.
 START_RIDGE = 10.0
 
 
@@ -62,7 +68,10 @@ class Trial(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Result of the search: the best scale and C, starting weights for the final fit, and all trials."""
+    """Result of the search: the best scale and C, starting weights for the final fit, and all trials.
+
+    If there was no search, ``start`` is None and ``trials`` is empty.
+    """
 
     scale: float
     C: float
@@ -80,7 +89,7 @@ def choose_scale_and_cost(
     scale: float | None,
     C: float | None,
 ) -> Choice:
-    """Choose scale and C by the held-out log-loss, unless they are given."""
+    """Choose the scale and C by the held-out log-loss; a value that is given is kept."""
     if scale is not None and C is not None:
         return Choice(scale, C, None, [])
     search = KernelSearch(rows, n_classes, landmarks, kernel, c)
@@ -105,8 +114,8 @@ def choose_scale_and_cost(
 class ScaledRows(NamedTuple):
     """Kernel rows of the training points and of the landmarks, at one scale of the kernel.
 
-    ``energies`` contains the weighted sum of squares of each column. It is infinite for the linear columns, so that
-    these are never left out of a fit.
+    ``energies`` contains the weighted sum of squares of each column of ``rows``. For the linear columns, which are the
+    last ``KernelSearch.n_linear`` columns, it is set to infinity, so that they are never left out of a fit.
     """
 
     scale: float
@@ -118,7 +127,8 @@ class ScaledRows(NamedTuple):
 class Model(NamedTuple):
     """Fitted model in a form that does not depend on the kernel scale.
 
-    ``values`` contains its kernel part at the landmarks, and ``linear`` the weights of the linear columns.
+    ``values`` contains the scores at the landmarks without the contributions of the linear columns, and ``linear`` the
+    weights of the linear columns.
     """
 
     values: Array
@@ -139,10 +149,11 @@ class KernelSearch:
     c: float
     negligible: float = NEGLIGIBLE
     trials: list[Trial] = field(default_factory=list)
-    # Weights of the last fit for each scale and part, and models of the best trial for each part, for warm starts.
+    # For warm starts: weights of the last fit for each scale and held-out part, and models of the best trial, one for
+    # each held-out part.
     starts: dict[tuple[float, int], Array] = field(default_factory=dict)
     models: list[Model] = field(default_factory=list)
-    # Results of _held_out for each scale, C and part; they are stored because finalists are evaluated on all parts.
+    # Results of _held_out for each scale, C and part; they are stored so that ``compare`` does not repeat fits.
     losses: dict[tuple[float, float, int], tuple[float, float]] = field(default_factory=dict)
     scaled: ScaledRows | None = None
 
@@ -151,17 +162,17 @@ class KernelSearch:
         self.rows = self.rows._replace(weights=weights / weights.mean())
         self.parts = part_numbers(self.rows.codes)
         self.n_parts = PARTS if len(weights) <= FEW_ROWS else 1
-        # Number of linear columns: the hyperboloid coordinates and the intercept.
-        self.n_linear = self.landmarks.shape[1] + 2
+        # Number of linear columns: the d + 2 columns of add_linear_columns, and the intercept.
+        self.n_linear = self.landmarks.shape[1] + 3
 
     @property
     def best(self) -> Trial:
-        """Trial with the smallest C among the trials whose log-loss is at most ``EQUAL`` times the smallest."""
+        """Trial with the smallest C among those whose log-loss is at most ``EQUAL`` times the smallest log-loss."""
         most = EQUAL * min(trial.log_loss for trial in self.trials)
         return min((trial for trial in self.trials if trial.log_loss <= most), key=lambda trial: trial.C)
 
     def raise_costs(self, scale: float, costs: Sequence[float]) -> None:
-        """Try increasing values of C until the log-loss exceeds ``RISEN`` times its smallest value."""
+        """Try the increasing values ``costs`` of C until the log-loss exceeds ``RISEN`` times its smallest value."""
         least = np.inf
         for C in costs:
             loss = self.fit(scale, C)
@@ -170,7 +181,10 @@ class KernelSearch:
                 break
 
     def walk(self, factor: float, share: float, *, bounds: tuple[float, float]) -> None:
-        """Starting at the best trial, multiply scale by ``factor`` and C by ``share`` while the log-loss decreases."""
+        """Starting at the best trial, multiply the scale by ``factor`` and C by ``share`` while the log-loss decreases.
+
+        The walk also ends before a trial that was made earlier, or whose scale is outside ``bounds``.
+        """
         while True:
             before = self.best
             scale, C = factor * before.scale, share * before.C
@@ -186,7 +200,7 @@ class KernelSearch:
             self.fit(trial.scale, trial.C)
 
     def fit(self, scale: float, C: float) -> float:
-        """Fit with this scale and C; record the trial and return its mean held-out log-loss."""
+        """Fit with this scale and C for each held-out part; record the trial and return its mean held-out log-loss."""
         scaled = self._scaled(scale)
         for part in range(self.n_parts):
             if (scale, C, part) not in self.losses:
@@ -210,7 +224,7 @@ class KernelSearch:
         return self.scaled
 
     def _held_out(self, part: int, scaled: ScaledRows, C: float) -> tuple[float, float]:
-        """Fit to the other parts; return the weighted sum of the log-losses on ``part``, and the sum of the weights."""
+        """Fit to the rows outside ``part``; return the weighted sum of the log-losses of its rows and their weight."""
         codes, weights = self.rows.codes.astype(np.int64), self.rows.row_weights
         kept, held = C * scaled.energies >= self.negligible, self.parts == part
         start, R = self._start(part, scaled, C)[:, kept], scaled.rows[:, kept]
@@ -225,7 +239,7 @@ class KernelSearch:
         return float(weights[known] @ losses), float(weights[known].sum())
 
     def _start(self, part: int, scaled: ScaledRows, C: float) -> Array:
-        """Return starting weights, from the last fit at this scale or, if there is none, from the best model so far."""
+        """Return starting weights: from the last fit at this scale, or else from the best model, or else zeros."""
         if (scaled.scale, part) in self.starts:
             return self.starts[scaled.scale, part]
         if not self.models:
