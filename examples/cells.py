@@ -1,7 +1,7 @@
-"""Single cells: map scanpy's packaged blood cells into the disk, learn their types and draw both.
+"""Single cells: map scanpy's packaged blood cells into the disk, learn their types and draw the results.
 
-Left: the cells, coloured by type, with the boundaries of the classifier. Right: the probability of each prediction. The
-map is computed from 50 principal components, without the types. Writes ``out/cells.png``.
+Left: the cells, coloured by type, with the boundaries of the classifier. Right: the cells, coloured by the probability
+of the prediction. The map is computed from 50 principal components, without the types. Writes ``out/cells.png``.
 """
 
 import warnings
@@ -26,7 +26,7 @@ def main():
         cells = sc.datasets.pbmc68k_reduced()
     hs.tl.poincare_map(cells, use_rep="X_pca")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a warning that two types are never predicted
+        warnings.simplefilter("ignore")  # some types are never predicted
         hs.tl.classify(cells, "bulk_labels")
     about = cells.uns["bulk_labels_predicted"]
     print(f"Accuracy: {about['training_accuracy']:.1%} on the {cells.n_obs} training cells,")

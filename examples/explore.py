@@ -1,7 +1,7 @@
-"""An interactive page: the mammals of WordNet, the regions of their classifier, and the name of every animal.
+"""An interactive page: the mammals of WordNet, the regions of a classifier, and the name of every animal.
 
-Writes ``out/explore.html``, a single file for any browser. Drag the disk, scroll to zoom, point at a point, search for
-a name, colour the points by depth, or select some of them.
+Writes ``out/explore.html``, a single file for any browser. Drag the disk, scroll to zoom, point at an animal, search
+for a name, colour the points by depth, or select some of them.
 """
 
 from pathlib import Path

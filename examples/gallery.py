@@ -23,7 +23,7 @@ from hyplearn.tangent import from_frame
 
 
 def disk():
-    """Draw a tree with its edges over the grid, and 120,000 points of three classes as a density."""
+    """Draw a tree with its edges on a grid, and 120,000 points of three classes as a density image."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 5.2), layout="constrained")
     mammals = load_mammals()
     edges = np.stack([np.arange(1, len(mammals.data)), mammals.parents[1:]], axis=1)
@@ -39,7 +39,7 @@ def disk():
 
 
 def boundary():
-    """Draw the exact margin of an SVM, a perceptron in a disk of another curvature, and thirteen classes."""
+    """Draw an SVM with its exact margin, a perceptron in a disk of curvature -1/4, and an SVM of thirteen classes."""
     figure, axes = plt.subplots(1, 3, figsize=(WIDTH, 4.4), layout="constrained")
     X, y, p, _ = make_ball_classification(150, 2, margin=0.3, reference_norm=0.57, random_state=5)
     svc = PoincareSVC(p, C=np.inf, margin="exact").fit(X, y)
@@ -58,7 +58,7 @@ def boundary():
 
 
 def plane():
-    """Project ten dimensions onto a plane: an SVM with two classes, and a softmax with ten digits."""
+    """Draw classifiers in ten dimensions, projected onto a plane: an SVM with two classes, and a softmax with ten."""
     figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 5.4), layout="constrained")
     X, y, p, _ = make_ball_classification(400, 10, margin=0.2, random_state=0)
     BoundaryDisplay.from_estimator(PoincareSVC(p, C=1000).fit(X, y), X, y).plot(axes[0], legend=False)
@@ -72,7 +72,7 @@ def plane():
 
 
 def hulls():
-    """Draw the hulls of two separable classes, their closest pairs of points, and the bisectors of these pairs."""
+    """Draw the hulls of two separable classes, the closest vertices and the closest points, and their bisectors."""
     figure, ax = plt.subplots(figsize=(0.8 * WIDTH, 4.2), layout="constrained")
     X, y, _, _ = make_ball_classification(60, 2, margin=0.4, reference_norm=0.4, radius=0.9, random_state=4)
     HullDisplay.from_points(X, y).plot(ax)
@@ -80,7 +80,7 @@ def hulls():
 
 
 def tangent():
-    """Draw the same boundary and margin in the disk and in the tangent space at p."""
+    """Draw the boundary and the margins of two SVMs, each in the disk and in the tangent space at p."""
     X, y, p, _ = make_ball_classification(150, 2, margin=0.3, reference_norm=0.57, random_state=5)
     figure, axes = plt.subplots(2, 2, figsize=(WIDTH, 7.2), layout="constrained")
     for row, margin in zip(axes, ("exact", "bound"), strict=True):

@@ -1,10 +1,10 @@
-"""Choosing the reference point: two classes, their hyperbolic hulls, and the points between them.
+"""Choosing the reference point: two classes, their hyperbolic hulls, and reference points between them.
 
 Left: separable classes. The pink points are the closest vertices of the hulls. Their midpoint is the paper's reference
-point, and the dashed line is the boundary of an SVM through it. The black points are the closest points of the hulls,
-with their midpoint and the SVM through it. Right: overlapping classes, as in most real data. The closest vertices are
-outliers; the black reference point, of the strategy ``"boundary"``, lies on the hyperplane of a convex fit. Writes
-``out/hulls.png``.
+point, and the dashed line is the boundary of an SVM through this point. The black points are the closest points of the
+hulls. Their midpoint is the reference point of the strategy ``"boundary"``, and the black line is the boundary of an
+SVM through it. Right: overlapping classes, as in most real data. The closest vertices are outliers; the reference point
+of ``"boundary"`` lies on a hyperplane that is fitted without a given point. Writes ``out/hulls.png``.
 """
 
 from pathlib import Path
@@ -26,7 +26,7 @@ from hyplearn.tangent import from_frame
 
 
 def apart(rng):
-    """Sample points of the disk on both sides of a geodesic, at a distance of more than 0.4 from it."""
+    """Sample points on both sides of a geodesic of the disk, all at a distance of more than 0.4 from the geodesic."""
     X = from_frame(1.1 * rng.standard_normal((140, 2)), [0.25, 0.1])
     heights = signed_distance(X, [1.0, 0.5], [0.3, 0.15])
     keep = np.abs(heights) > 0.4
@@ -34,13 +34,14 @@ def apart(rng):
 
 
 def overlapping(rng):
+    """Sample two overlapping classes: normal distributions in the tangent spaces at two points."""
     y = np.repeat([0, 1], 150)
     means = np.array([[-0.35, -0.2], [0.55, 0.3]])
     return np.concatenate([from_frame(rng.standard_normal((150, 2)), m) for m in means]), y
 
 
 def draw_boundary(ax, X, y, p, style, label):
-    """Draw the boundary of the SVM through p, with the number of misclassified points as its label."""
+    """Draw p and the boundary of the SVM through p; the legend gives the number of misclassified points."""
     svc = PoincareSVC(p, C=1000).fit(X, y)
     wrong = int(np.sum(svc.predict(X) != y))
     name = f"SVM through {label}: {wrong} of {len(y)} misclassified"

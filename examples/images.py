@@ -2,8 +2,8 @@
 
 The network takes images of 8 by 8 pixels. It is trained for a few seconds to classify the ten digits by their distances
 to geodesics. Left: the training digits in the disk. Right: the regions of a classifier that was fitted to these points,
-with digits that neither the network nor the classifier has seen. Needs torch: ``pip install 'hyplearn[torch,plots]'``.
-Writes ``out/images.png``.
+with held-out digits, which were used neither for the network nor for the classifier. Needs torch:
+``pip install 'hyplearn[torch,plots]'``. Writes ``out/images.png``.
 """
 
 from pathlib import Path

@@ -1,9 +1,9 @@
-"""Kernels of hyperbolic space: their values around three points, and the regions of classifiers that use them.
+"""Kernels of hyperbolic space: their values around three points, and the regions of three classifiers.
 
-Top: the Laplacian and the secant kernel of scale 1 around three points. Their level sets are hyperbolic circles, so the
-kernels reach equally far near the rim and at the centre; a Gaussian of the coordinates reaches across the rim. Bottom:
-three arms of a spiral, classified by a linear softmax, a softmax on a kernel, and 15 nearest neighbours. Writes
-``out/kernels.png``.
+Top: the Laplacian and the secant kernel of scale 1, and a Gaussian of the coordinates, each around three points. The
+level sets of the two kernels are hyperbolic circles, so these kernels reach equally far near the rim and at the centre;
+the Gaussian reaches across the rim. Bottom: three arms of a spiral, classified by a linear softmax, a softmax with a
+kernel, and 15 nearest neighbours. Writes ``out/kernels.png``.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Mammals in the disk: a real hierarchy, classified by order with hyperbolic and Euclidean classifiers.
 
-The 1,170 mammals of WordNet are embedded in the Poincaré disk as a tree. All classifiers get the same two coordinates
+The 1,170 mammals of WordNet are embedded in the Poincaré disk as a tree. All classifiers use the same two coordinates
 and the same folds. The baselines tune C by an inner cross-validation, so that none is at a disadvantage; the hyperbolic
 classifiers use their defaults. Writes ``out/mammals.png`` and the interactive page ``out/mammals.html``.
 """
@@ -23,18 +23,18 @@ from hyplearn.plotting.beside import draw_beside
 
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
 COSTS = 10.0 ** np.arange(-2, 7, 2)
-# Folds for tuning C. They are shuffled, because the rows of the mammals are in the order of the tree.
+# Folds for tuning C. The rows are shuffled, because the mammals are in the order of the tree.
 INNER = StratifiedKFold(3, shuffle=True, random_state=0)
 
 
 def tuned(*steps):
-    """Return a pipeline whose last step chooses C by cross-validation inside the training fold."""
+    """Return a search that chooses the C of the last step of a pipeline by cross-validation in the training fold."""
     model = make_pipeline(*steps)
     return GridSearchCV(model, {f"{model.steps[-1][0]}__C": COSTS}, cv=INNER)
 
 
 def softmax(**kwargs):
-    """Return multinomial logistic regression with Newton's method, which converges for large coordinates, too."""
+    """Return multinomial logistic regression fitted by Newton's method, which also converges for large coordinates."""
     return LogisticRegression(solver="newton-cholesky", max_iter=1000, **kwargs)
 
 

@@ -1,8 +1,9 @@
 """Perceptrons in the disk: boundaries that are learned online, with few updates.
 
 Left: two classes with a margin. The second-order perceptron finds a boundary after a few updates; the dotted line is
-the boundary from which the data were generated. Right: Table I of the paper as a plot, with the updates of our 20 runs
-(from experiments/results), the means in the paper, and the bound of the theorem. Writes ``out/perceptrons.png``.
+the boundary from which the data were generated. Right: Table I of the paper as a plot, with the number of updates in
+each of 20 runs (from experiments/results) and their mean, the means in the paper, and the bound of the theorem on the
+number of updates of the first-order perceptron. Writes ``out/perceptrons.png``.
 """
 
 import csv

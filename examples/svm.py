@@ -1,9 +1,9 @@
-"""The Poincaré SVM: the widest margin through a point, and a proof that the solver has reached it.
+"""The Poincaré SVM: the widest margin of a boundary through a point, and a proof that the solver has found it.
 
-Left: two boundaries of the hard-margin SVM, one with the widest hyperbolic margin (dashed) and one that maximises the
-paper's lower bound. Right: excess of three solvers over the optimum, by the number of passes over 100,000 rows (C =
-1000): PoincareSVC with the gap that it proves, scikit-learn's LinearSVC on the same rows, and the paper's algorithm.
-Writes ``out/svm.png``.
+Left: two boundaries of the hard-margin SVM. The solid line has the widest hyperbolic margin (dashed lines); the
+dash-dotted line maximises the paper's lower bound on the margin. Right: relative excess of the objective over the
+optimum after a number of passes over 100,000 rows (C = 1000), for three solvers: PoincareSVC, with the gap that it
+proves, scikit-learn's LinearSVC on the same rows, and the paper's algorithm. Writes ``out/svm.png``.
 """
 
 import warnings

@@ -1,8 +1,8 @@
 """From a tree to boundaries: the carnivores of WordNet, embedded from names and parents only.
 
 A mapping of names to parents is embedded in the disk without any training: the root is at the centre, all edges have
-the same hyperbolic length, and no two edges cross. Left: the tree. Right: the regions of a classifier that was fitted
-to the points, with the families as classes. Writes ``out/tree.png``.
+the same hyperbolic length, and no two edges cross. Left: the tree. Right: the regions of a classifier of the families
+that was fitted to the points. Writes ``out/tree.png``.
 """
 
 from pathlib import Path
@@ -35,7 +35,7 @@ def carnivores():
 
 
 def families(parents, least=8):
-    """Return the family of each node, a child of the root; "other" for small families and for the root."""
+    """Return the family of each node, named by a child of the root; small families and the root are "other"."""
     family = {}
     for name, parent in parents.items():
         family[name] = ROOT if parent is None else name if parent == ROOT else family[parent]

@@ -1,9 +1,10 @@
-"""Unknown classes: prediction sets of the mammals, if the primates are left out of the training.
+"""Unknown classes: prediction sets of the mammals, if the primates are left out of the training data.
 
-Left: the number of orders in the prediction set of each mammal, with distances as scores and a coverage of 0.9. Most
-sets contain one order; sets between orders contain two or more. Middle and right: mammals with an empty set, which are
-unlike all known orders. With distances, these are most of the primates. With probabilities, no primate is among them:
-far from the data, one of the known orders is always the most probable. Writes ``out/unknown.png``.
+Left: the number of orders in the prediction set of each mammal, with sets based on distances and a coverage of 0.9.
+Most sets contain one order; those of mammals between two orders contain two or more. Middle and right: mammals whose
+set is empty, which means that they are unlike all known orders. If sets are based on distances, most primates are among
+them. If sets are based on probabilities, no primate is: even far from the data, one of the known orders has a high
+probability. Writes ``out/unknown.png``.
 """
 
 from pathlib import Path
@@ -21,7 +22,7 @@ from hyplearn.plotting.canvas import draw_legend_under, draw_rim
 from hyplearn.plotting.palette import LIGHT
 from hyplearn.plotting.style import STYLE, WIDTH
 
-# Blue, orange, wine and sky of the palette; grey for points that are not of interest.
+# Blue, orange, wine and sky of the palette, and a light grey for points that need no attention.
 BLUE, ORANGE, WINE, SKY, PALE = LIGHT[0], LIGHT[1], LIGHT[3], LIGHT[4], "#BBBBBB"
 SIZES = {0: ("none", WINE), 1: ("one", PALE), 2: ("two", SKY), 3: ("three or more", BLUE)}
 

@@ -1,4 +1,4 @@
-"""Compare the default C, features and calibration with alternatives, on data sets that no other table uses.
+"""Compare the default C, features and calibration with alternatives, on the data sets on which they were chosen.
 
 Each data set is split into two stratified halves (seed 0), and every method is fitted to the first ``splits`` of them
 and tested on the other half. The default classifiers are compared with four alternatives:

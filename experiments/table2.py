@@ -2,9 +2,9 @@
 
 The paper's protocol uses logarithms at the published reference points, liblinear's squared hinge with C = 5 and without
 intercept, Platt's sigmoids of the training scores, and the official split. "Solved to the optimum" is the same problem
-solved by PoincareSVC (C / σ_p² in frame coordinates), with its certificate. Our two classifiers use their defaults;
-their times include the search for reference points and the cross-fitted probabilities, while the paper's times do not
-include a search for its points. The baselines have C = 5 and Platt's sigmoids of training scores too. Times are CPU
+solved by PaperSVC (C / σ_p² in frame coordinates), with its certificate. Our two classifiers use their defaults,
+which need no reference points; their times include the choice of C and the probabilities, while the paper's times do
+not include a search for its points. The baselines have C = 5 and Platt's sigmoids of training scores too. Times are CPU
 seconds, so that other work on the machine has little effect.
 
 In the official split, a trial varies the random seeds, as in the paper; because the solvers here reach the optimum,
@@ -70,8 +70,8 @@ stopped before the optimum.""",
 boundary than the fitted one. The paper's table was not computed in this way.""",
     SOFTMAX: """This model fits all classes at once, with an intercept, which the paper's SVMs lack. Its boundaries
 touch geodesics and need no reference point.""",
-    OURS: """No point is given and no cost is tuned. One of Olsson's 88 cells is 1.1 points, so differences of one or
-two points are not meaningful there; see the resampled splits.""",
+    OURS: """No point is given, and C is chosen by the log-loss on held-out folds. One of Olsson's 88 cells is
+1.1 points, so differences of one or two points are not meaningful there; see the resampled splits.""",
     STRAIGHT: """The paper's Euclidean SVM has no intercept: all its boundaries pass through the centre of the disk,
 which is on the edge of few classes. Its sigmoids may decrease with the score, and then prefer the wrong side.""",
     RISING: """The same boundaries with sigmoids that never decrease. The difference from the row above (24 points on
@@ -85,8 +85,8 @@ global minimum, but it is more accurate than in the paper and, except on the sma
 }
 STAND_IN_WHY = """**The stand-in.** Its rows show that the experiment runs from points to a row of the table with the
 same numbers of dimensions and classes. They measure nothing about mini-ImageNet, whose embedding was never published,
-and the best method there need not be the best for images. The time of PoincareSVC with its defaults includes the search
-for p, and five more fits of every binary problem for probabilities of held-out rows.
+and the best method there need not be the best for images. The time of PoincareSVC with its defaults includes the choice
+of C, and five more fits of every binary problem for probabilities of held-out rows.
 """
 
 

@@ -99,7 +99,7 @@ def test_inverse_transform_does_not_warn(transformer, library):
     back = model.inverse_transform(model.transform(table))
     assert np.allclose(back, X)
     assert np.allclose(model.inverse_transform(model.transform(table).to_numpy()), X)
-    with pytest.raises(ValueError, match=r"X has 1 features, but \w+ returns 2\.\nPass rows in the form"):
+    with pytest.raises(ValueError, match=r"X has 1 columns, but the rows .* have 2 columns\.\nPass rows in the form"):
         model.inverse_transform(np.zeros((3, 1)))
 
 

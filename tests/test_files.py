@@ -102,6 +102,7 @@ def test_a_system_error_is_not_reported_as_damage(number):
     assert caught.value.filename == "cells.parquet"
     assert "damaged" not in str(caught.value)
     assert ("ulimit -n" in str(caught.value)) == (number == errno.EMFILE)
+    assert ("permissions" in str(caught.value)) == (number == errno.EACCES)
 
 
 def test_other_errors_of_readers_name_the_file():

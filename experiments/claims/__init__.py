@@ -42,12 +42,17 @@ class Config:
 
 
 FULL = Config(name="full")
+SYMBOLS = (
+    "There are N points in d dimensions, in a ball of radius R; p is the reference point and ε the margin. Times are "
+    "CPU seconds; × stands for a ratio."
+)
 
 
 def text(findings, names):
     """Format the claims and findings as a Markdown table."""
     settings = ", ".join(f"{experiment}: {name}" for experiment, name in names.items())
-    lines = [f"Computed from results of {settings}.", "", "| | the paper claims | measured here | verdict | why |"]
+    lines = [f"Computed from the results of {settings}. {SYMBOLS}", ""]
+    lines.append("| | claim of the paper | measurement | verdict | reason |")
     lines.append("| --- " * 5 + "|")
     for i, (claim, finding) in enumerate(zip(CLAIMS, findings, strict=True), start=1):
         entries = [str(i), claim.__doc__, finding.measured, f"**{finding.verdict}**", finding.reason]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from ledger import chosen
 
-HOLDS, HANDICAPPED, FAILS = "holds", "holds only against a handicapped rival", "does not hold"
+HOLDS, HANDICAPPED, FAILS = "holds", "holds only against a handicapped baseline", "does not hold"
 UNKNOWN = "not measured"
 
 

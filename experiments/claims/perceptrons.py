@@ -10,9 +10,10 @@ def bound(results):
     rows = results["table1"]
     share = max(row["first_order"] / row["bound"] for row in rows)
     return Finding(
-        f"all {len(rows)} runs converge; the worst takes {share:.1%} of its bound",
+        f"all {len(rows)} runs converge, with at most {100 * share:.1f} % of the updates that the bound allows",
         HOLDS if share <= 1 else FAILS,
-        "The bound is very loose: the updates depend on the points near the margin, the bound on the farthest point.",
+        "The bound is very loose: it depends on the farthest point, but the updates depend on the points near the "
+        "margin.",
     )
 
 
@@ -25,9 +26,10 @@ def fewer_updates(results):
         ratios[margin] = np.mean([row["first_order"] for row in own]) / np.mean([row["second_order"] for row in own])
     listed = ", ".join(f"{ratio:.3g} × at ε = {margin:g}" for margin, ratio in ratios.items())
     return Finding(
-        f"fewer by {listed}",
+        f"updates of the first-order perceptron over those of the second-order one: {listed}",
         HOLDS if min(ratios.values()) > 1 and list(ratios.values()) == sorted(ratios.values()) else FAILS,
-        "Its metric adapts to the shape of the point cloud, which determines the number of first-order updates.",
+        "The second-order perceptron adapts its metric to the shape of the point cloud, which determines the number of "
+        "first-order updates.",
     )
 
 
@@ -36,9 +38,9 @@ def hyperboloid_perceptron(results):
     rows = results["table1"]
     outcomes = [row["hyperboloid"] for row in rows]
     return Finding(
-        f"of {len(rows)} runs on separable data {outcomes.count('converged')} converge within 100 passes, "
-        f"{outcomes.count('undefined')} end in the root of a negative number",
+        f"of {len(rows)} runs on separable data, {outcomes.count('converged')} converge within 100 passes, and "
+        f"{outcomes.count('undefined')} stop at the root of a negative number",
         HOLDS if "converged" not in outcomes else FAILS,
-        "The update as printed does not learn: each update moves the scores of all points to one side, and its "
-        "normalisation may not exist.",
+        "The printed update rule does not learn: each update moves the scores of all points in the same direction, and "
+        "its normalisation may require the root of a negative number.",
     )

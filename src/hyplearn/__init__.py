@@ -49,8 +49,8 @@ __all__ = [
     "predict_to_file",
     "save",
 ]
-# Maps each public name to its module. A module is imported when one of its names is first used, so that
-# ``hyplearn --version`` and the import of a single module take less than a second.
+# Maps public names to their modules; all other public names are in ``estimators``. A module is imported when one of its
+# names is first used, so that ``hyplearn --version`` and the import of a single module take less than a second.
 _HOMES = {
     "HyperboloidSVC": "paper",
     "explore": "explorer",

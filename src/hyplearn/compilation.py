@@ -1,7 +1,7 @@
 """Compilation with numba: choice of the cache folder, and a message to the user while functions are compiled.
 
-numba stores compiled functions next to the source or in the user's cache folder, and raises an error at import if
-neither folder is writable, as in many containers.
+numba stores compiled functions next to the source or in the user's cache folder. If neither folder is writable, as in
+many containers, it raises an error when a module with such functions is imported.
 """
 
 import logging
@@ -26,7 +26,7 @@ PATIENCE = 1.0
 
 
 def choose_cache() -> None:
-    """Set a temporary cache folder for compiled functions if numba's usual folders are not writable."""
+    """Make numba cache functions in a temporary folder, or not at all, if its usual cache folders are not writable."""
     if os.environ.get("NUMBA_CACHE_DIR") or any(_is_writable(place) for place in _usual_places()):
         return
     folder = _temporary_folder()
@@ -67,8 +67,8 @@ def _is_writable(folder: Path) -> bool:
 def _temporary_folder() -> Path | None:
     """Return a temporary folder to which only this user can write, or None if no folder can be created.
 
-    All processes of the user get the same folder, unless it is not safe to use, for example because it belongs to
-    another user.
+    All processes of the user get the same folder. If that folder is not safe to use, for example because it belongs to
+    another user, each process gets a new folder.
     """
     uid = os.getuid() if hasattr(os, "getuid") else 0
     try:
@@ -96,7 +96,7 @@ def _compile_without_cache() -> None:
     """Make numba ignore ``cache=True``, for systems without a writable folder."""
     from numba.core.dispatcher import Dispatcher
 
-    setattr(Dispatcher, "enable_caching", lambda self: None)  # noqa: B010, mypy takes it for a method
+    setattr(Dispatcher, "enable_caching", lambda self: None)  # noqa: B010, mypy rejects an assignment to a method
 
 
 def announce_compilation(patience: float = PATIENCE) -> None:
@@ -112,7 +112,7 @@ def announce_compilation(patience: float = PATIENCE) -> None:
 
 @contextmanager
 def timed_compilation() -> Iterator[list[float]]:
-    """Measure the compilation time within the context, in seconds."""
+    """Measure the compilation time within the context; it is the only element of the yielded list, in seconds."""
     from numba.core import event
 
     listener = _listener(event.Listener)(lambda seconds: None, of_hyplearn=False)
@@ -152,8 +152,8 @@ def _listener(base: Any) -> Any:
         """Listener that sums compilation times; the time of a nested compilation is counted once.
 
         With ``of_hyplearn``, only functions of hyplearn are counted, with all functions that are compiled for them.
-        ``check`` is called with the sum whenever the compilation of a function begins. No lock is needed, because numba
-        compiles one function at a time, even with threads.
+        ``check`` is called with the sum so far whenever the compilation of such a function begins. No lock is needed,
+        because numba compiles one function at a time, even with threads.
         """
 
         def __init__(self, check: Callable[[float], None], *, of_hyplearn: bool) -> None:

@@ -1,8 +1,8 @@
-r"""Cone coordinates: hyperboloid coordinates about a centre and a constant column, all multiplied by ρ / sinh ρ.
+r"""Cone coordinates: hyperboloid coordinates about a centre, and a constant column, all multiplied by ρ / sinh ρ.
 
-Here ρ is the distance to the centre in units of 1/√c. A linear function of these rows vanishes on a generalised sphere
-of hyperbolic space: a geodesic hyperplane, an equidistant surface of a hyperplane, a horosphere or a sphere. Without
-the constant column, it vanishes on a geodesic hyperplane.
+Here ρ is the distance to the centre in units of 1/√c. The zeros of a linear function of these coordinates, if there are
+any, form a generalised sphere of hyperbolic space: a geodesic hyperplane, an equidistant surface of a hyperplane, a
+horosphere, or a sphere (possibly a single point). Without the constant column, they form a geodesic hyperplane.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from hyplearn.types import Array, Points
 
 
 def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Compute hyperboloid coordinates about p and a constant column, all multiplied by ρ / sinh ρ.
+    r"""Compute hyperboloid coordinates about p, and a constant column, all multiplied by ρ / sinh ρ.
 
     .. math:: \frac{\rho}{\sinh \rho} \bigl(\cosh \rho, \; \sqrt c\, z, \; 1\bigr)
               = \Bigl(\rho \coth \rho, \; \rho\, e, \; \frac{\rho}{\sinh \rho}\Bigr), \qquad \rho = \sqrt c\, d(x, p)
@@ -55,9 +55,10 @@ def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
 def cone_rows(X: Array, p: Array, *, c: float, gaps: Array, squares: Array | None = None) -> tuple[TangentRows, Array]:
     r"""Compute cone coordinates in implicit form: the columns ρ e as ``TangentRows``, and the first column ρ coth ρ.
 
-    Points and their gaps are not validated. The first column is :math:`\frac{\rho}{\sinh \rho} (1 + (\cosh \rho - 1))`.
-    It is computed from the coefficients of frame coordinates: ``along`` is :math:`\frac{2}{1 - c\|x\|^2}` times the
-    factor :math:`\frac{\rho}{\sinh \rho}`, and ``base`` is :math:`-(\cosh \rho - 1)` times this factor.
+    The last column is computed by :func:`shortening`. Points and their gaps are not validated. The first column is
+    :math:`\frac{\rho}{\sinh \rho} (1 + (\cosh \rho - 1))`. It is computed from the coefficients of frame
+    coordinates: ``along`` is :math:`\frac{2}{1 - c\|x\|^2}` times the factor :math:`\frac{\rho}{\sinh \rho}`, and
+    ``base`` is :math:`-(\cosh \rho - 1)` times this factor.
     """
     frame = implicit_rows(X, p, features="frame", c=c, gaps=gaps, squares=squares)
     times = 0.5 * frame.along * gaps - frame.base

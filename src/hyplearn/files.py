@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 # The unpacked size of a compressed file is limited to LARGEST_UNPACKED bytes or MOST_TIMES times the packed size,
-# whichever is larger. Points usually compress to half their size, but zeros compress a thousandfold.
+# whichever is larger. Files of points are far below this limit, because points usually compress to half their size.
+# Files that are made to exhaust the memory exceed the limit; a file of zeros, for example, compresses a thousandfold.
 LARGEST_UNPACKED = 2**30
 MOST_TIMES = 100
-# TOO_MANY contains the system errors for too many open files. NO_DAMAGE contains all system errors that do not mean
-# that a file is damaged, such as a missing permission.
-TOO_MANY = (errno.EMFILE, errno.ENFILE)
-NO_DAMAGE = (*TOO_MANY, errno.EACCES, errno.EPERM, errno.ENOMEM, errno.EINTR, errno.ETIMEDOUT)
+# Numbers of system errors that do not mean that a file is damaged, each with advice.
+_OPEN, _PERMISSION = "Raise the limit (ulimit -n), or close other files", "Check the permissions of the file"
+NO_DAMAGE = {errno.EMFILE: _OPEN, errno.ENFILE: _OPEN, errno.EACCES: _PERMISSION, errno.EPERM: _PERMISSION}
+NO_DAMAGE |= dict.fromkeys((errno.ENOMEM, errno.EINTR, errno.ETIMEDOUT), "Try again")
 
 
 def missing_file(path: Path) -> FileNotFoundError:
@@ -46,8 +47,8 @@ def check_kind(path: Path, magic: bytes = b"") -> None:
 def damage_named(path: Path | str) -> Iterator[None]:
     """Convert an exception of a reader to an error that names ``path`` and says that the file is damaged.
 
-    MemoryError and ImportError are raised unchanged. The system errors in ``NO_DAMAGE`` have other causes; they keep
-    their error numbers.
+    MemoryError and ImportError are raised unchanged. The system errors in ``NO_DAMAGE`` do not mean damage; they keep
+    their error numbers and get the advice of ``NO_DAMAGE``.
     """
     try:
         yield
@@ -55,8 +56,7 @@ def damage_named(path: Path | str) -> Iterator[None]:
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno in NO_DAMAGE:
-            advice = "Raise the limit (ulimit -n), or close other files" if error.errno in TOO_MANY else "Try again"
-            raise OSError(error.errno, f"{os.strerror(error.errno)}.\n{advice}", str(path)) from error
+            raise OSError(error.errno, f"{os.strerror(error.errno)}.\n{NO_DAMAGE[error.errno]}", str(path)) from error
         raise ValueError(f"{path} is damaged: {error}.\nWrite the file again, or get a complete copy.") from error
 
 
@@ -76,16 +76,16 @@ def surprises_named(path: Path | str) -> Iterator[None]:
 
 
 def check_unpacked(name: str, unpacked: int, packed: int, advice: str) -> None:
-    """Raise an error if a file would take far more memory than its size, like a decompression bomb."""
+    """Raise an error if the unpacked size of a file exceeds the limit, as for a decompression bomb."""
     if unpacked > LARGEST_UNPACKED and unpacked > MOST_TIMES * packed:
         raise ValueError(
             f"{name} unpacks to {unpacked / 2**30:.1f} GiB, {unpacked // max(packed, 1):,} times its size; the "
-            f"limit is {LARGEST_UNPACKED / 2**30:.0f} GiB or {MOST_TIMES} times its size.\n{advice}"
+            f"limit is the larger of {LARGEST_UNPACKED / 2**30:.0f} GiB and {MOST_TIMES} times its size.\n{advice}"
         )
 
 
 class Watched(ABC):
-    """A file or folder that must not change after it was opened."""
+    """A file or folder that must not change after it has been opened."""
 
     kind: str
 
@@ -95,7 +95,7 @@ class Watched(ABC):
 
     @abstractmethod
     def _state(self) -> Any:
-        """Return a value that changes whenever the contents change."""
+        """Return a value that changes with the contents, computed from sizes, modification times and inode numbers."""
 
     def check(self) -> None:
         """Raise an error if the contents were changed or removed."""
@@ -105,13 +105,13 @@ class Watched(ABC):
             )
         if self._state() != self.state:
             raise OSError(
-                f"{self.path} was changed while it was read; nothing was saved.\n"
+                f"{self.path} was changed while it was read, so the result was discarded.\n"
                 f"Try again when no other process writes to the {self.kind}."
             )
 
 
 class WatchedFile(Watched):
-    """A file that must not change after it was opened."""
+    """A file that must not change after it has been opened."""
 
     kind = "file"
 
@@ -120,7 +120,7 @@ class WatchedFile(Watched):
         return found.st_size, found.st_mtime_ns, found.st_ino
 
     def read_into(self, buffer: memoryview, place: int) -> None:
-        """Fill a buffer with the bytes of the file that start at offset ``place``."""
+        """Fill a buffer with bytes of the file, from offset ``place`` on."""
         with self._opened() as stream:
             stream.seek(place)
             while len(buffer):
@@ -139,7 +139,11 @@ class WatchedFile(Watched):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Check the file for changes before and after it is read; an error about a change replaces other errors."""
+        """Check the file for changes before and after it is read.
+
+        If reading raises a ValueError or FileNotFoundError and the file was changed, the error about the change is
+        raised instead.
+        """
         self.check()
         try:
             yield
@@ -150,7 +154,7 @@ class WatchedFile(Watched):
 
 
 class WatchedFolder(Watched):
-    """A folder whose files must not change, be added or be removed after it was opened."""
+    """A folder in which no file may be changed, added or removed after it has been opened."""
 
     kind = "folder"
 
@@ -170,7 +174,11 @@ class WatchedFolder(Watched):
 # The package atomicwrites is not used, because it is archived, changes the mode of a file from 0644 to 0600, and
 # replaces symbolic links with files.
 def place_of(path: str | os.PathLike[str], kind: str = "") -> Path:
-    """Resolve the path of a file to be written later, and raise an error if writing the file would fail."""
+    """Return the absolute path, with symbolic links resolved, of a file to be written later.
+
+    Raise an error if its folder is missing or not writable, or if the path exists and is not a regular file. ``kind``
+    describes the file in the message about a missing folder.
+    """
     target, wanted = Path(path).resolve(), f" for {kind}" if kind else ""
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {target.parent}{wanted}.\nCreate the folder first.")
@@ -247,7 +255,7 @@ def taking_the_place(temporary: Path, target: Path) -> Iterator[None]:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
-            error.filename = str(target)  # a disk-full error has no file name
+            error.filename = str(target)  # the error that the disk is full, for example, names no file
         raise
     sync_folder(target.parent)
 
@@ -264,7 +272,7 @@ def sealed(magic: bytes, body: bytes) -> bytes:
 
 
 def unsealed(path: Path, magic: bytes) -> bytes:
-    """Return the body of a file made by :func:`sealed`; raise an error if it has another format or was changed."""
+    """Return the body of a file made by :func:`sealed`; raise an error if its format differs or it was changed."""
     content = path.read_bytes()
     head = len(magic) + hashlib.sha256().digest_size
     if content[: len(magic)] != magic or hashlib.sha256(content[head:]).digest() != content[len(magic) : head]:

@@ -1,4 +1,4 @@
-"""Functions of :mod:`hyplearn.numerics` in plain Python, which are used if NUMBA_DISABLE_JIT=1 is set."""
+"""Plain Python versions of the functions of :mod:`hyplearn.numerics`, for use if NUMBA_DISABLE_JIT=1 is set."""
 
 import math
 import struct
@@ -6,8 +6,8 @@ import warnings
 
 from hyplearn.types import Array
 
-# Integer overflow and infinite quotients are intended. Compiled code does not warn about them, so the warnings of plain
-# Python are suppressed.
+# Integer overflow and infinite quotients are intended. Compiled code does not warn about them, so NumPy's warnings
+# about them are suppressed.
 warnings.filterwarnings("ignore", ".* encountered in scalar", RuntimeWarning, "hyplearn")
 SPLITTER = 2.0**27 + 1.0
 MASK = 2**64 - 1
@@ -55,7 +55,7 @@ def exp(x: float) -> float:
 
 
 def uniform(seed: int, number: int) -> float:
-    """Compute a pseudo-random number in [0, 1) from a seed and a position, with the finaliser of splitmix64."""
+    """Compute a pseudo-random number in [0, 1) from the integers ``seed`` and ``number``, as in splitmix64."""
     state = (int(seed) + (int(number) + 1) * 0x9E3779B97F4A7C15) & MASK
     state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & MASK

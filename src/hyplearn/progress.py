@@ -20,7 +20,8 @@ class TaskReporter(Protocol):
     def __call__(self, message: str, share: float, *, task: str = "", line: str | None = None) -> None:
         """Show a message and the completed fraction of the task.
 
-        If progress is printed as lines, ``line`` replaces the message, and nothing is printed for an empty ``line``.
+        If progress is printed as lines, the fraction is not shown, ``line`` (unless it is None) replaces the message,
+        and an empty ``line`` prints nothing.
         """
 
 
@@ -67,7 +68,10 @@ def report_tasks(name: str, verbose: int) -> Iterator[TaskReporter]:
 
 @contextmanager
 def report_fit(name: str, tol: float, verbose: int, points: BlockSource | None = None) -> Iterator[FitReporter]:
-    """Provide a reporter for the solvers of a fit, and report passes over ``points``, unless ``verbose`` is 0."""
+    """Provide a reporter for the solvers of a fit, and report passes over ``points``.
+
+    If ``verbose`` is 0, nothing is reported.
+    """
     if not verbose:
         yield lambda problem, state: None
     elif (bars := _terminal_bars()) is not None:
@@ -80,7 +84,10 @@ def report_fit(name: str, tol: float, verbose: int, points: BlockSource | None =
 
 @contextmanager
 def report_steps(n_steps: int) -> Iterator[Callable[[str], None]]:
-    """Provide a function that updates a progress bar; call it with a description at the start of each step."""
+    """Provide a function that updates a progress bar and must be called with a description at the start of each step.
+
+    The function does nothing if stderr is not a terminal or rich is not installed.
+    """
     bars = _terminal_bars(transient=True)
     if bars is None:
         yield lambda description: None
@@ -93,7 +100,7 @@ def report_steps(n_steps: int) -> Iterator[Callable[[str], None]]:
 
 
 def _terminal_bars(*, transient: bool = False) -> Any:
-    """Return rich progress bars on stderr, or None if rich is missing or stderr is not a terminal.
+    """Return progress bars of the package rich on stderr, or None if rich is missing or stderr is not a terminal.
 
     Transient bars disappear at the end and have no ``message`` field.
     """
@@ -156,7 +163,7 @@ class PassProgress:
         self._first, self._began = 0, 0.0
 
     def advance(self, rows: int) -> None:
-        """Add the rows of a block to the count, and update the speed."""
+        """Add the number of rows of a block to the count of the current pass, and update the speed."""
         if self.n_pass != self.points.n_passes:
             self.n_pass, self.rows, self.speed = self.points.n_passes, rows, 0.0
             self._first, self._began = rows, time.monotonic()
@@ -171,7 +178,7 @@ class PassProgress:
 
 @contextmanager
 def _watch_passes(points: BlockSource | None, show: Callable[[PassProgress], None]) -> Iterator[None]:
-    """Call ``show`` and then the original ``on_block`` of the source after each block of points, within the context."""
+    """Within the context, call ``show`` and then the original ``points.on_block`` after each block of points."""
     if points is None:
         yield
         return

@@ -1,12 +1,12 @@
 """Feature maps from the ball to Euclidean space at a reference point p, which provide the rows for linear classifiers.
 
-Both feature maps are accurate up to the rim and well-defined at p. With s = x - p, the distance ``d = d(x, p)`` and the
-gap ``g_x = 1 - c‖x‖²``, they are:
+Both feature maps are accurate up to the rim and well-defined at p. With s = x - p, the distance ``d = d(x, p)``, and
+the gaps ``g_x = 1 - c‖x‖²`` and ``g_p = 1 - c‖p‖²``, the features of x are:
 
 - z features, of length ``sinh(√c d) / √c``: ``z = (2 / g_x) (s - (c‖s‖² / g_p) p)``;
 - frame coordinates, of length d: ``σ_p log_p(x) = z · ρ / sinh ρ`` with ``ρ = √c d`` and the conformal factor
-  ``σ_p = 2 / g_p``. They are the coordinates of the tangent vector in an orthonormal frame at p. If an isometry moves
-  all points and p, all rows change by the same rotation or reflection.
+  ``σ_p = 2 / g_p``. They are the coordinates of the tangent vector log_p(x) in an orthonormal frame at p. If an
+  isometry moves all points and p, all rows change by the same rotation or reflection.
 
 Rows for boundaries that need not pass through p are in :mod:`hyplearn.cone`.
 
@@ -68,7 +68,7 @@ def frame_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def z_features(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Compute the scaled tangent vectors z of points, the rows for perceptrons and for an SVM with margin="exact".
+    r"""Compute the scaled tangent vectors z of points; perceptrons, and SVMs with margin="exact", use them as rows.
 
     .. math:: z = \eta \log_p(x) = \frac{2}{1 - c\|x\|^2} \Bigl(s - \frac{c \|s\|^2}{1 - c\|p\|^2}\, p\Bigr),
               \qquad s = x - p
@@ -133,7 +133,7 @@ def implicit_rows(
 
 
 def z_dot(X: Array, w: Array, p: Array, *, c: float, gaps: Array) -> Array:
-    """Compute ``⟨z, w⟩`` for every row of X in one pass, given the gaps.
+    """Compute ``⟨z, w⟩`` for the z features of every row of X in one pass, given the gaps ``1 - c‖x‖²``.
 
     X and the gaps are not validated; estimators call this function for predictions after they have validated X.
     """
@@ -145,7 +145,7 @@ def z_dot(X: Array, w: Array, p: Array, *, c: float, gaps: Array) -> Array:
 # This function is inlined by numba instead of LLVM, so that newly compiled and cached kernels give identical results.
 @njit(inline="always", error_model="numpy")
 def element(X, p, along, base, i, j):  # type: ignore[no-untyped-def]
-    """Return element j of the implicit row ``along_i (x_i - p) + base_i p``; all kernels call it to read rows."""
+    """Return element j of the implicit row ``along_i (x_i - p) + base_i p``; most kernels read rows with it."""
     return along[i] * (coordinate(X, i, j, len(p)) - p[j]) + base[i] * p[j]
 
 
@@ -159,7 +159,7 @@ def row_product(X, p, along, base, i, w, p_dot_w):  # type: ignore[no-untyped-de
 class TangentRows:
     """Implicit matrix with rows ``along_i (x_i - p) + base_i p``, stored as X, p and two values per row.
 
-    The product ``rows @ w`` is supported, and ``rows[i:j]`` returns explicit rows.
+    The product ``rows @ w`` is supported, and ``rows[i:j]`` returns explicit rows as an array.
     """
 
     X: Array
@@ -196,7 +196,7 @@ class TangentRows:
         return self.fill(index, np.empty((len(along), len(self.p))))
 
     def fill(self, index: slice | Array, out: Array) -> Array:
-        """Write the selected rows to an array of float64, and return it."""
+        """Write the selected rows to ``out``, an array of float64, and return ``out``."""
         along = self.along[index, None]
         if not self.p.any():  # if p = 0, as for rows stored explicitly, row i is along_i x_i
             return np.multiply(self.X[index], along, out=out)
@@ -219,7 +219,7 @@ class TangentRows:
         return products
 
     def fill_columns(self, part: slice, columns: Array) -> None:
-        """Convert the points ``X[part]``, given as a (d, n) array, to explicit rows in place."""
+        """Convert the points ``X[part]``, given as the columns of a (d, n) array, to explicit rows in place."""
         columns -= self.p[:, None]
         columns *= self.along[part]
         columns += self.base[part] * self.p[:, None]

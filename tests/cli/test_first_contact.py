@@ -154,6 +154,14 @@ def test_a_replaced_file_is_reported(run, as_json, points, model_file):
     assert "labels.csv: the existing file was replaced." in as_json(*command)["notes"]
 
 
+def test_a_data_file_that_is_overwritten_is_reported(run, points, model_file):
+    """Other commands do not add to the data file: here the predictions replace the points."""
+    assert (
+        "note: points.csv: the existing file was replaced." in run("predict", model_file, points, "-o", points).stderr
+    )
+
+
 def test_a_file_to_which_results_are_added_is_not_called_replaced(run, cells):
     pytest.importorskip("anndata")
     assert "replaced" not in run("classify", cells, "--label", "kind", "-o", cells).stderr
+    assert "replaced" not in run("classify", cells, "--label", "kind", "-o", cells.name).stderr

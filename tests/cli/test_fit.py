@@ -87,8 +87,8 @@ def test_arrays_and_parquet_are_read(as_json, tmp_path, form):
         (("--model", "forest"), "'forest' is not one of softmax, softmax-cv, svc"),
         (("--model", "perceptron", "--c", 1), "perceptron has no cost C. Omit this option."),
         (("--model", "neighbors", "--reference", "mean"), "neighbors has no reference point. Omit this option."),
-        (("--reference", "nowhere"), "'nowhere' must be one of"),
-        (("--c", "cheap"), "'cheap' must be auto or a number"),
+        (("--reference", "nowhere"), "'nowhere' is not one of"),
+        (("--c", "cheap"), "'cheap' is neither auto nor a number"),
         (("--folds", "many"), "--folds"),
     ],
 )
@@ -101,9 +101,9 @@ def test_wrong_options_are_errors_of_usage(run, points, options, message):
     ("options", "message"),
     [
         (("--label", "sort"), "has no column 'sort'; its columns are 'x', 'y', 'kind'"),
-        (("--folds", 40), "Cannot make 40 folds: the largest class has 20 rows"),
+        (("--folds", 40), "--folds must be at least 2 and at most 20, the number of rows of the largest class; got 40"),
         (("--curvature", -9), "lie outside the open ball of curvature -9"),
-        (("--curvature", 1), "curvature must be a negative number"),
+        (("--curvature", 1), "curvature must be a negative finite number"),
     ],
 )
 def test_wrong_data_are_errors_without_a_traceback(run, points, tmp_path, options, message):

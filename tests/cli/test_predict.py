@@ -84,7 +84,7 @@ def test_outputs_of_unknown_kind_are_errors_of_usage(run, points, model_file, co
 
 def test_a_transformer_is_rejected(run, points):
     hyplearn.save(hyplearn.ExpMap().fit(X), "map.hyp")
-    assert "contains a ExpMap, not a classifier" in run("predict", "map.hyp", points, code=1).stderr
+    assert "contains an estimator of class ExpMap, not a classifier" in run("predict", "map.hyp", points, code=1).stderr
 
 
 def test_evaluation_scores_the_saved_model(as_json, points, model_file, model):
@@ -151,7 +151,8 @@ def test_labels_that_the_model_does_not_know_count_as_errors(run, as_json, tmp_p
     told = as_json("evaluate", model_file, tmp_path / "more.npz", "--folds", 0)
     assert told["scores"][0]["accuracy"] == np.mean(model.predict(X) == labels)
     assert told["scores"][0]["log_loss"] == pytest.approx(log_loss(y[6:], model.predict_proba(X[6:])))
-    assert "The labels 'yew' are not classes of the model. Their 6 rows" in told["warnings"][0]
+    warned = "Labels that are not classes of the model: 'yew'. Rows with these labels (6) count as errors"
+    assert warned in told["warnings"][0]
     np.savez(tmp_path / "none.npz", X=X, y=codes)
     message = run("evaluate", model_file, tmp_path / "none.npz", code=1).stderr
     assert "is a class of the model; the labels are 0, 1, 2, but the classes are 'ash', 'birch', 'cedar'" in message

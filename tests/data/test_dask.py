@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pickle
+import re
 import signal
 import time
 import warnings
@@ -323,6 +324,21 @@ def test_points_outside_are_projected_as_in_memory(client):
         with pytest.warns(UserWarning, match="1 of 600 points lies outside(.|\n)*moved to the largest"):
             fitted.append(PoincareSVC("mean", outside="project", trim=False).fit(*data))
     assert_same(*fitted)
+
+
+@pytest.mark.parametrize("kind", ["array", "array of unknown chunks", "data frame"])
+def test_the_advice_for_labels_in_memory_works(kind):
+    """The expression in the error is evaluated; its chunks are those of X."""
+    X, y = overlapping()
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["east", "north"]), npartitions=7)
+    X = {"array": cut(X, 100), "array of unknown chunks": frame.values, "data frame": frame}[kind]
+    with pytest.raises(TypeError, match=r"y must be a Dask array of shape \(n,\)(.|\n)*got ndarray") as error:
+        dask_module._align_chunks(X, y, None)
+    advice = re.search(r"dask\.array\.from_array\(.*\)", str(error.value))[0]
+    labels = eval(advice, {"dask": dask, "X": X, "y": y})
+    chunks = [(points.compute(), own.compute()) for points, own, _ in dask_module._align_chunks(X, labels, None)]
+    assert all(len(points) == len(own) for points, own in chunks)
+    assert np.array_equal(np.concatenate([own for _, own in chunks]), y)
 
 
 def test_bad_input_raises_a_clear_error(client):

@@ -167,6 +167,15 @@ def far_cluster(share, n=500):
     return X, codes, own
 
 
+@pytest.mark.parametrize("c", [1.0, 0.3])
+def test_a_row_at_the_origin_may_be_far(c):
+    frames = np.random.default_rng(0).normal(0, 0.1, (200, 2))
+    X = from_frame(frames / np.sqrt(c), from_frame([[9 / np.sqrt(c), 0.0]], np.zeros(2), c=c)[0], c=c)
+    X[7] = 0.0
+    far = find_far_rows(training(X, np.zeros(200, dtype=np.int64), c=c, K=1))
+    assert far.rows.tolist() == [7]
+
+
 def test_a_far_cluster_of_a_fifth_of_a_class_is_kept():
     """At most 2 % of the weight can be far: otherwise the limit grows until the nearest rows beyond it are kept."""
     X, codes, own = far_cluster(0.2)

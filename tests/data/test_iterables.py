@@ -42,7 +42,9 @@ def test_objects_that_can_be_iterated_again_are_fitted():
 
 @pytest.mark.parametrize("once", [iter([(X, Y)]), (block for block in [(X, Y)]), map(tuple, [(X, Y)])])
 def test_iterators_that_can_be_read_only_once_are_rejected(once):
-    with pytest.raises(ValueError, match=r"reads its rows several times; got a \w+, which can be read only once"):
+    with pytest.raises(
+        ValueError, match=r"reads its rows several times; got an iterator of type \w+, which can be read only once"
+    ):
         PoincareSVC().fit(once)
 
 

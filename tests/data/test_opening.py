@@ -256,7 +256,7 @@ def test_other_numbers_are_read_as_they_are_in_memory(tmp_path, form, dtype):
         ),
         ("number.npy", {}, r"must hold real numbers, one point per row; got shape \(\) and dtype float64"),
         ("words.npy", {}, r"must hold real numbers, one point per row; got shape \(3, 2\) and dtype <U3"),
-        ("narrow.npy", {}, r"holds no points: its shape is \(3, 0\)"),
+        ("narrow.npy", {}, r"holds no coordinates: its shape is \(3, 0\)"),
         ("archive.npz", {"points": ["X", "y"]}, "holds arrays, not columns; got points="),
         (np.zeros((3, 2)), {"basis": "X_pca"}, "basis does not apply to"),
         ([(np.zeros((3, 2)), [0, 1, 1])], {"label": "kind"}, "label does not apply to"),
@@ -277,10 +277,17 @@ def test_unsupported_sources_raise_clear_errors(tmp_path, monkeypatch, source, o
         open_points(source, **options)
 
 
-def test_labels_cannot_be_passed_with_a_source_that_has_labels(tmp_path):
-    points = npy(tmp_path, *separated(40))
-    with pytest.raises(ValueError, match="already has labels and weights"):
-        PoincareSVC().fit(points, np.zeros(40))
+@pytest.mark.parametrize("labelled", [True, False])
+def test_labels_and_weights_cannot_be_passed_in_addition_to_a_source(tmp_path, labelled):
+    X, y = separated(40)
+    np.save(tmp_path / "X.npy", X)
+    points = open_points(tmp_path / "X.npy", label=y if labelled else None)
+    with pytest.raises(ValueError, match="takes its labels and weights from open_points; got y in addition"):
+        PoincareSVC().fit(points, y)
+    with pytest.raises(ValueError, match="got sample_weight in addition"):
+        PoincareSVC().fit(points, sample_weight=np.ones(40))
+    with pytest.raises(ValueError, match="got y and sample_weight in addition"):
+        PoincareSVC().fit(points, y, np.ones(40))
 
 
 def test_arrays_in_memory_need_labels():

@@ -150,7 +150,7 @@ def test_wrong_columns_are_errors(tmp_path, frame, options, message):
     [
         ("pyarrow.parquet", "0.parquet", r"Reading Parquet needs pyarrow: pip install 'hyplearn\[parquet\]'"),
         ("h5py", "points.h5", r"Reading HDF5 needs h5py: pip install 'hyplearn\[hdf5\]'"),
-        ("zarr", "points.zarr", r"Reading zarr needs zarr: pip install 'hyplearn\[zarr\]'"),
+        ("zarr", "points.zarr", r"Reading zarr stores needs the package zarr: pip install 'hyplearn\[zarr\]'"),
     ],
 )
 def test_a_missing_library_is_named_in_the_error(tmp_path, monkeypatch, module, path, message):

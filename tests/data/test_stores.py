@@ -149,7 +149,7 @@ def test_archives_that_are_compressed_are_read_into_memory(tmp_path):
     np.testing.assert_array_equal(block.X, X)
     np.testing.assert_array_equal(block.y, Y)
     np.savez(tmp_path / "points.npz", X=X, y=Y)
-    with pytest.raises(ValueError, match="has no array 'kind'; its arrays are 'X', 'y'"):
+    with pytest.raises(ValueError, match="has no array 'kind'; it contains 'X', 'y'"):
         open_points(tmp_path / "points.npz", label="kind")
 
 

@@ -133,13 +133,13 @@ def test_named_arrays_are_used_with_their_matching_labels(tmp_path):
         (
             {"X": X, "points": X},
             {},
-            "Cannot tell which array of .* holds the points; candidates: 'X', 'points', among .*\nPass points=",
+            "Cannot tell which array of .* holds the points; candidates: 'X', 'points' \\(available: .*\nPass points=",
         ),
-        ({"P": X, "Q": X, "r": Y}, {}, "holds the points; candidates: 'P', 'Q', among 'P', 'Q', 'r'"),
-        ({"r": Y}, {}, "holds the points; candidates: none, among 'r'"),
-        ({"P": X, "label": Y, "target": Y}, {}, "holds the labels; candidates: 'label', 'target', among 'P',"),
-        ({"X": X}, {"points": "Z"}, "has no array 'Z'; its arrays are 'X'"),
-        ({"X": X}, {"label": "Z"}, "has no array 'Z'; its arrays are 'X'"),
+        ({"P": X, "Q": X, "r": Y}, {}, "holds the points; candidates: 'P', 'Q' \\(available: 'P', 'Q', 'r'\\)"),
+        ({"r": Y}, {}, "holds the points; candidates: none \\(available: 'r'\\)"),
+        ({"P": X, "label": Y, "target": Y}, {}, "holds the labels; candidates: 'label', 'target' \\(available: 'P',"),
+        ({"X": X}, {"points": "Z"}, "has no array 'Z'; it contains 'X'"),
+        ({"X": X}, {"label": "Z"}, "has no array 'Z'; it contains 'X'"),
         ({"X": X, "y": Y[:2]}, {}, r"array 'y' must hold 3 numbers or strings, one per point; got shape \(2,\)"),
         ({"X": X, "y": X}, {}, r"array 'y' must hold 3 numbers or strings, one per point; got shape \(3, 2\)"),
         ({"X": X, "y": Y.astype(bytes)}, {}, r"must hold 3 numbers or strings, .* got shape \(3,\) and dtype \|S3"),
@@ -153,7 +153,7 @@ def test_named_arrays_are_used_with_their_matching_labels(tmp_path):
         ({"X": Y}, {}, r"one point per row; got shape \(3,\) and dtype <U3"),
         ({"X": np.ones(3)}, {}, r"one point per row; got shape \(3,\) and dtype float64"),
         ({"X": X.astype(complex)}, {}, r"real numbers, one point per row; got shape \(3, 2\) and dtype complex128"),
-        ({"X": X[:0]}, {}, r"holds no points: its shape is \(0, 2\)"),
+        ({"X": X[:0]}, {}, r"holds no coordinates: its shape is \(0, 2\)"),
         ({"X": np.array([[1, None]])}, {}, "holds Python objects, which are not unpickled"),
         ({"X": X, "y": np.array(["a", 1, None])}, {}, "holds Python objects, which are not unpickled"),
     ],
@@ -265,7 +265,7 @@ def test_columns_can_be_named(tmp_path, form):
     assert_loaded(load_points(path, points=["b", "a"], label="kind"), X[:, ::-1], Y)
     assert_loaded(load_points(path, points="b", label="group"), X[:, 1:], [3, 1, 2])
     assert_loaded(load_points(path, label="kind"), np.c_[X, [3, 1, 2]], Y)
-    with pytest.raises(ValueError, match="holds the labels; candidates: 'kind', 'note', among 'a', 'b', 'kind'"):
+    with pytest.raises(ValueError, match="holds the labels; candidates: 'kind', 'note' \\(available: 'a', 'b', 'kind'"):
         load_points(path)
     with pytest.raises(ValueError, match="has no column 'z'; its columns are 'a', 'b', 'kind', 'note', 'group'"):
         load_points(path, points=["a", "z"])
@@ -334,15 +334,15 @@ def test_names_that_python_reads_as_numbers_are_still_names(tmp_path):
         ("a,b\n", "holds no points: it has no line of numbers"),
         ("\n\n", "holds no points: it has no line of numbers"),
         ("", "is empty"),
-        ("a;b\n0.1;0.2\n", "line 1: 'a;b' is one field, because .csv files are separated by ',', not by ';'"),
+        ("a;b\n0.1;0.2\n", "line 1: 'a;b' is one field, because fields in .csv files are separated by ',', not by ';'"),
         ("\na;b\n0,1;0,2\n", "line 2: 'a;b' is one field"),
         ("a\tb\n0.1\t0.2\n", r"'a\\tb' is one field.*\nSave the file with commas as .csv, or with tabs as .tsv"),
-        ("label\n1\n2\n", "holds no numbers in any column except the label"),
+        ("label\n1\n2\n", "holds no numbers in any column except labels and weights"),
         (
             ",a,b\n0,0.1,0.2\n1,0.3,0.4\n",
-            "numeric columns that have no name or share a name: '', 'a', 'b'.\nPass points=",
+            "without a name, or with the same name; its coordinate columns are '', 'a', 'b'.\nPass points=",
         ),
-        ("a,a\n0.1,0.2\n", "numeric columns that have no name or share a name: 'a', 'a'"),
+        ("a,a\n0.1,0.2\n", "without a name, or with the same name; its coordinate columns are 'a', 'a'"),
         ("a,b\n0.1,0.2\n".encode("utf-16"), "is not UTF-8 text"),
     ],
 )

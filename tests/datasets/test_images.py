@@ -115,7 +115,7 @@ def test_cifar10_is_read_in_the_order_of_its_batches(tmp_path, place):
     np.testing.assert_array_equal(things.y_train, np.concatenate([y for _, y in held[:5]]))
     np.testing.assert_array_equal(things.X_test, held[5][0])
     (tmp_path / place / "data_batch_3.bin").write_bytes(bytes(3072))
-    with pytest.raises(ValueError, match=r"data_batch_3\.bin has 3,072 bytes, which is not a multiple of 3,073"):
+    with pytest.raises(ValueError, match=r"data_batch_3\.bin has 3,072 bytes; expected a positive multiple of 3,073"):
         load_cifar10_images()
 
 

@@ -202,7 +202,8 @@ def test_a_damaged_kept_file_is_an_error_if_nothing_may_be_downloaded(server, fi
 
 def test_a_missing_file_is_an_error_if_nothing_may_be_downloaded(server, tmp_path):
     with pytest.raises(
-        FileNotFoundError, match=rf"{EMBEDDING} is neither in .* nor in .*\nPass download_if_missing=True"
+        FileNotFoundError,
+        match=rf"{EMBEDDING} is not in .*, and HYPLEARN_DATA is not set\.\nPass download_if_missing=True",
     ):
         server.fetch(data_home=tmp_path, download_if_missing=False)
     assert server.asked == []

@@ -158,12 +158,12 @@ def test_memory_use_stays_below_two_copies_of_the_points():
         ({"n_samples": True}, "n_samples must be an integer of at least 2; got True"),
         ({"n_features": 0}, "n_features must be an integer of at least 1; got 0"),
         ({"n_features": True}, "n_features must be an integer of at least 1; got True"),
-        ({"margin": -0.1}, "margin must be a finite non-negative number, a hyperbolic distance; got -0.1"),
-        ({"margin": np.nan}, "margin must be a finite non-negative number, a hyperbolic distance; got nan"),
-        ({"margin": np.inf}, "margin must be a finite non-negative number, a hyperbolic distance; got inf"),
-        ({"radius": 1}, "radius must be a number above 0 and below 1, the radius of the ball; got 1"),
-        ({"radius": 0}, "radius must be a number above 0 and below 1, the radius of the ball; got 0"),
-        ({"radius": "0.9"}, "radius must be a number above 0 and below 1, the radius of the ball; got '0.9'"),
+        ({"margin": -0.1}, "margin must be a finite non-negative number; got -0.1"),
+        ({"margin": np.nan}, "margin must be a finite non-negative number; got nan"),
+        ({"margin": np.inf}, "margin must be a finite non-negative number; got inf"),
+        ({"radius": 1}, "radius must be a number above 0 and below 1; got 1"),
+        ({"radius": 0}, "radius must be a number above 0 and below 1; got 0"),
+        ({"radius": "0.9"}, "radius must be a number above 0 and below 1; got '0.9'"),
         ({"reference_norm": 0.95}, "reference_norm must be a non-negative number below radius=0.95; got 0.95"),
         ({"reference_norm": -0.1}, "reference_norm must be a non-negative number below radius=0.95; got -0.1"),
         ({"random_state": -1}, "random_state must be None, a non-negative integer, .*; got -1"),
@@ -173,3 +173,9 @@ def test_memory_use_stays_below_two_copies_of_the_points():
 def test_a_wrong_parameter_is_named_with_its_value(parameters, message):
     with pytest.raises(ValueError, match=message):
         make_ball_classification(**parameters)
+
+
+def test_an_error_about_a_parameter_says_what_to_pass():
+    """The default of reference_norm is too large for this radius, so the advice cannot be to omit reference_norm."""
+    with pytest.raises(ValueError, match=r"below radius=0\.3; got 0\.38\.\nPass another value as reference_norm\.$"):
+        make_ball_classification(radius=0.3)

@@ -411,7 +411,7 @@ def test_class_weights_count_once(svc):
 def test_classes_with_few_rows_cause_a_warning_and_a_single_row_is_never_held_out():
     X, y = three_normals(90)
     few = np.concatenate([np.flatnonzero(y != "c"), np.flatnonzero(y == "c")[:1], np.flatnonzero(y == "c")[:1]])
-    with pytest.warns(UserWarning, match=r"fewer distinct rows than the 5 folds(.|\n)*: c \(1\)"):
+    with pytest.warns(UserWarning, match=r"fewer distinct rows than folds \(5\)(.|\n)*: c \(1\)"):
         model = PoincareSVC().fit(X[few], y[few])
     assert np.isfinite(model.predict_proba(X)).all()
     three = np.concatenate([np.flatnonzero(y != "c"), np.flatnonzero(y == "c")[:3]])

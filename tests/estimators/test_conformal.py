@@ -254,7 +254,7 @@ def test_a_class_too_small_for_a_guarantee_causes_a_warning():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"coverage": 1.0}, "coverage must be a number between 0 and 1; got 1.0"),
+        ({"coverage": 1.0}, "coverage must be a number above 0 and below 1; got 1.0"),
         ({"coverage": "high"}, "coverage must be a number"),
         ({"folds": 1}, "folds must be an integer of at least 2; got 1"),
         ({"conformity": "margin"}, 'conformity must be "probability" or "distance"; got \'margin\''),
@@ -288,7 +288,7 @@ def test_bad_rows_raise_clear_errors():
         ConformalClassifier(softmax()).fit(X)
     with pytest.raises(ValueError, match="got 1 class, 60 rows"):
         ConformalClassifier(softmax()).fit(X, np.zeros(60, int))
-    with pytest.raises(ValueError, match="and 1 of class 7"):
+    with pytest.raises(ValueError, match="and 1 of the smallest class, 7"):
         ConformalClassifier(softmax()).fit(X, np.r_[7, y[1:]])
     with pytest.raises(ValueError, match="predict_answer needs a tree of classes"):
         ConformalClassifier(softmax()).fit(X, y).predict_answer(X)

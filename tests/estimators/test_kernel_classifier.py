@@ -252,7 +252,7 @@ def test_a_gap_that_is_not_reached_is_a_warning():
         ({"C": np.inf}, "C must be"),
         ({"n_components": 1.5}, "n_components must be an integer of at least 1; got 1.5"),
         ({"tol": 2}, "tol must be"),
-        ({"curvature": 1}, "curvature must be a negative number"),
+        ({"curvature": 1}, "curvature must be a negative finite number"),
     ],
 )
 def test_bad_parameters_are_rejected(parameters, message):

@@ -123,7 +123,7 @@ def test_a_model_file_restores_it_bit_for_bit(model, X, tmp_path):
         ({"n_components": 0}, "n_components must be an integer of at least 1; got 0"),
         ({"landmarks": [[0.0, 0.0]]}, r"landmarks must have shape \(n, 3\)"),
         ({"landmarks": [[0.0, 0.0, 2.0]]}, "1 of 1 points lies outside"),
-        ({"curvature": 1.0}, "curvature must be a negative number"),
+        ({"curvature": 1.0}, "curvature must be a negative finite number"),
         ({"outside": "clip"}, 'outside must be "raise" or "project"'),
     ],
 )

@@ -418,12 +418,12 @@ def test_the_centre_may_be_a_strategy_a_function_or_an_array(reference):
         ({"C": 0.0}, 'C must be a positive finite number or "auto"; got 0.0'),
         ({"C": np.inf}, 'C must be a positive finite number or "auto"; got inf'),
         ({"C": "big"}, "C must be a positive finite number or \"auto\"; got 'big'"),
-        ({"tol": 0.0}, "tol must be a number between 0 and 1"),
+        ({"tol": 0.0}, "tol must be a number greater than 0 and less than 1"),
         ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
         ({"reference": "nowhere"}, "reference='nowhere' is not a strategy"),
         ({"reference": "boundary"}, r'reference="boundary" needs exactly 2 classes; got 3'),
         ({"reference": [[0.1, 0.2]] * 3}, r"must have shape \(2,\), one coordinate per feature of X; got \(3, 2\)"),
-        ({"curvature": 1.0}, "curvature must be a negative number"),
+        ({"curvature": 1.0}, "curvature must be a negative finite number"),
         ({"outside": "drop"}, 'outside must be "raise" or "project"'),
     ],
 )
@@ -440,7 +440,7 @@ def test_bad_data_raise_one_clear_error():
     with pytest.raises(ValueError, match="1 of 300 points lie"):
         PoincareLogisticRegression().fit(np.vstack([X[1:], [[1.0, 0.5]]]), y)
     model = PoincareLogisticRegression().fit(X, y)
-    with pytest.raises(ValueError, match="1 unknown classes, such as 3; known classes:"):
+    with pytest.raises(ValueError, match="y contains unknown classes: 3; known classes:"):
         model.verify(X, y + 1)
 
 

@@ -35,7 +35,7 @@ def test_points_of_a_hyperboloid_are_recognised(X, outside, dtype, curvature, ti
     given = ("" if curvature == -1 else ", curvature=-0.25") + ("" if time == "first" else ', time="last"')
     told = refused(lambda: PoincareSVC(outside=outside).fit(rows, Y))
     assert told.endswith(
-        f" They are points of the hyperboloid of curvature {curvature:g}, with the time coordinate {time}.\n"
+        f" The rows lie on the hyperboloid of curvature {curvature:g}, with the time coordinate {time}.\n"
         f"Convert them with hyplearn.embedding.from_hyperboloid(X{given})."
     )
     assert np.allclose(from_hyperboloid(rows, curvature=curvature, time=time), X, atol=1e-5)

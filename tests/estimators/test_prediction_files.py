@@ -77,7 +77,8 @@ def test_an_error_keeps_the_existing_file(tmp_path, suffix):
     outside = X.copy()
     outside[33] = 2.0
     with pytest.raises(
-        ValueError, match=r"starts at row 30 \(rows below are counted from there\): 1 of 10 points lies outside"
+        ValueError,
+        match=r"starts at row 30 \(row numbers in this message count from there\): 1 of 10 points lies outside",
     ):
         predict_to_file(MODELS["two"], open_points([outside[:25], outside[25:]]), path, block_rows=10)
     assert path.read_text() == "earlier"
@@ -129,7 +130,7 @@ def test_the_input_file_is_not_overwritten(tmp_path, save):
     before = path.read_bytes()
     (tmp_path / f"link{path.suffix}").symlink_to(path)
     for target in (path, tmp_path / f"link{path.suffix}"):
-        with pytest.raises(ValueError, match="is the input file and cannot be overwritten"):
+        with pytest.raises(ValueError, match="is an input file and cannot be overwritten"):
             predict_to_file(MODELS["two"], points, target)
     assert path.read_bytes() == before
 
@@ -169,7 +170,7 @@ def test_labels_of_several_types_cannot_be_written(tmp_path):
         def predict(self, X):
             return np.full(len(X), 1, dtype=object)
 
-    with pytest.raises(ValueError, match="Labels of several types cannot be written"):
+    with pytest.raises(ValueError, match="Labels that are objects other than strings cannot be written"):
         predict_to_file(Mixed(), X, tmp_path / "out.npy")
 
 

@@ -173,6 +173,19 @@ def test_the_number_of_passes_is_counted():
     assert svc.n_passes_[0] == counted.n_passes - 3
 
 
+@pytest.mark.parametrize("model", ["hinge", "squared_hinge", "softmax"])
+def test_passes_that_draw_a_sample_are_counted(model):
+    """With 40,000 rows, every solver starts from the solution of a sample, for which the source is read once."""
+    X, y, _ = clouds(40_000, K=2)
+    source = in_blocks(X, y, rows=5000)
+    if model == "softmax":
+        fitted, others = PoincareLogisticRegression([0.0, 0.0], C=1.0, trim=False).fit(source), 1  # the class counts
+    else:  # also the support vectors and the margin
+        svc, others = PoincareSVC([0.0, 0.0], loss=model, C=1.0, trim=False, calibration=None), 3
+        fitted = svc.fit(source)
+    assert fitted.n_passes_[0] == source.n_passes - others
+
+
 def test_the_mean_of_blocks_is_the_frechet_mean():
     for d in (2, 20):
         X, y, weights = clouds(d=d)
@@ -287,7 +300,7 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(name):
 
 def test_labels_come_with_the_source():
     X, y, weights = clouds()
-    with pytest.raises(ValueError, match="already has labels"):
+    with pytest.raises(ValueError, match="takes its labels and weights from open_points"):
         PoincareSVC().fit(in_blocks(X, y), y)
     with pytest.raises(ValueError, match="at least 2 classes"):
         PoincareSVC().fit(in_blocks(X, np.full(len(X), "one")))

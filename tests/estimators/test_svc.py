@@ -418,7 +418,7 @@ def test_streams_continue_from_chunk_to_chunk_and_from_a_fit(separable):
         ({"C": np.nan}, 'C must be a positive number, one number per binary problem, or "auto"; got nan'),
         ({"loss": "log"}, "loss must be one of 'hinge', 'squared_hinge'; got 'log'"),
         ({"margin": "wide"}, "margin must be one of 'bound', 'exact'; got 'wide'"),
-        ({"tol": 0.0}, "tol must be a number between 0 and 1"),
+        ({"tol": 0.0}, "tol must be a number greater than 0 and less than 1"),
         ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
         ({"folds": 1}, "folds must be an integer of at least 2; got 1"),
         ({"calibration": "training"}, "calibration must be \"cross-fitted\" or None; got 'training'"),

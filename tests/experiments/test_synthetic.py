@@ -76,6 +76,14 @@ def test_the_papers_euclidean_svm_lacks_an_intercept(rows):
     assert means["Euclidean SVM"] < means["Poincaré SVM"]
 
 
+def test_without_the_true_p_only_the_reference_differs():
+    """The texts compare both: a search for p instead of the true p."""
+    given, found = (synthetic.classifier(method, [0.5, 0.0]).get_params() for method in synthetic.NAMES[:2])
+    assert found.pop("reference") == "boundary"
+    assert given.pop("reference") == [0.5, 0.0]
+    assert found == given
+
+
 def test_a_cell_of_the_table_is_reproducible(config, rows):
     for row in rows[:: len(rows) // 7]:
         again = synthetic.measure(config, row)

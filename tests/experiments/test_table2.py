@@ -1,5 +1,7 @@
 """Table II in small configurations, and its first rows on the published files: every step of the full run."""
 
+from pathlib import Path
+
 import ledger
 import numpy as np
 import pytest
@@ -83,6 +85,17 @@ def test_results_are_written_with_their_configuration(rows, folder):
     text = (folder / "table2.md").read_text()
     assert text.count("\n| synthetic") == len(table2.METHODS)
     assert text.count("\n**") == len(table2.WHY) + 1  # one more for the stand-in
+
+
+def test_the_stored_results_have_the_notes_of_the_generator():
+    stored = (Path(table2.__file__).parent / "results" / "table2.md").read_text()
+    for note in (*(f"**{method}.** {why}\n" for method, why in table2.WHY.items()), table2.STAND_IN_WHY):
+        assert note in stored
+
+
+def test_the_defaults_are_not_said_to_search_for_a_point():
+    assert table2.classifier(table2.OURS, np.zeros((1, 2)), 5.0, 0).reference is None
+    assert "search" not in table2.STAND_IN_WHY
 
 
 @pytest.mark.parametrize("name", ["Olsson", "CIFAR10", "Fashion-MNIST"])

@@ -32,9 +32,9 @@ def test_the_ball_of_another_curvature_is_named():
 
 @pytest.mark.parametrize("c", [0, -1.0, np.nan, np.inf, "1", None, True, 1j])
 def test_curvature_must_be_a_positive_number(c):
-    with pytest.raises(ValueError, match="c must be a positive number"):
+    with pytest.raises(ValueError, match="c must be a positive finite number"):
         geometry.distance([0.0], [0.0], c=c)
-    with pytest.raises(ValueError, match="c must be a positive number"):
+    with pytest.raises(ValueError, match="c must be a positive finite number"):
         tangent.frame_coordinates([[0.0]], [0.0], c=c)
 
 

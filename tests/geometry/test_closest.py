@@ -348,7 +348,7 @@ def test_bad_points_are_rejected():
         closest_points(good, np.zeros((0, 2)))
     with pytest.raises(ValueError, match=r"same dimension; got shapes \(1, 2\) and \(1, 3\)"):
         closest_points(good, [[0.1, 0.2, 0.3]])
-    with pytest.raises(ValueError, match="c must be a positive number"):
+    with pytest.raises(ValueError, match="c must be a positive finite number"):
         closest_points(good, good, c=0)
     with pytest.raises(ValueError, match="tol must be a positive number; got -1"):
         closest_points(good, good, tol=-1)

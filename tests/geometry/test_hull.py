@@ -333,7 +333,7 @@ def test_bad_points_are_rejected(function):
         function(np.zeros((0, 2)))
     with pytest.raises(ValueError, match=r"whose rows are points; got shape \(2,\)"):
         function([0.1, 0.2])
-    with pytest.raises(ValueError, match="c must be a positive number"):
+    with pytest.raises(ValueError, match="c must be a positive finite number"):
         function([[0.1, 0.2]], c=-1)
     with pytest.raises(TypeError, match="real numbers"):
         function([["a", "b"]])

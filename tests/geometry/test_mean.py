@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyplearn.datasets import load_mammals
-from hyplearn.geometry import conformal_factor, distance, frechet_mean, log_map, midpoint, rotate, translate
+from hyplearn.geometry import conformal_factor, distance, frechet_mean, gap, log_map, midpoint, rotate, translate
+from hyplearn.geometry.mean import FEW_DIMENSIONS, MeanEquations, sample_hessian, summed_equations
 from support.balls import CURVATURES, at_gap, cloud
 
 
@@ -26,6 +27,33 @@ def test_gradient_vanishes_at_the_mean(n, d, smallest_gap, c):
     X = np.array([at_gap(rng, d, g, c) for g in np.geomspace(smallest_gap, 0.9, n)])
     weights = rng.uniform(0, 2, n)
     assert gradient(X, frechet_mean(X, weights, c=c), weights, c) < 1e-11
+
+
+@pytest.mark.parametrize("c", CURVATURES)
+@pytest.mark.parametrize("d", [2, FEW_DIMENSIONS, FEW_DIMENSIONS + 1])
+def test_the_equations_are_the_negative_gradient_and_the_hessian(d, c):
+    """Compared with differences of the objective along geodesics from m, in frame coordinates."""
+    rng = np.random.default_rng(5)
+    X, m = cloud(rng, 30, d, c, smallest_gap=0.05), at_gap(rng, d, 0.6, c)
+    weights = rng.uniform(0, 1, len(X))
+    weights /= weights.sum()
+    stiffness, pull, hessian, variance = summed_equations(X, gap(X, c=c), weights, m, c)
+    if d > FEW_DIMENSIONS:
+        product = sample_hessian(X, gap(X, c=c), weights, m, c)
+        hessian = np.column_stack([product(u) for u in np.eye(d)])
+    equations = MeanEquations(m, c, stiffness, pull, hessian, variance)
+
+    def objective(step):
+        return c / 2 * (weights @ distance(X, equations.moved(step), c=c) ** 2)
+
+    h, u = 1e-3, rng.standard_normal(d)
+    u /= np.linalg.norm(u)
+    ahead, here, behind = objective(h * u), objective(0 * u), objective(-h * u)
+    assert equations.pull @ u == pytest.approx((behind - ahead) / (2 * h), abs=1e-5)
+    assert u @ equations.hessian @ u == pytest.approx((ahead - 2 * here + behind) / h**2, rel=1e-4)
+    assert equations.variance == pytest.approx(2 * here)
+    assert np.linalg.eigvalsh(equations.hessian).max() <= equations.stiffness * (1 + 1e-12)
+    assert np.allclose(equations.hessian @ equations.newton_step(), equations.pull, rtol=1e-9, atol=1e-12)
 
 
 def test_mean_of_two_points_is_their_midpoint():

@@ -29,5 +29,5 @@ def test_coordinates_match_numpy(dtype, view):
 
 @pytest.mark.parametrize("X", [np.zeros((2, 2), dtype=np.int64), np.zeros(4), np.zeros((2, 2, 2))])
 def test_arrays_other_than_tables_of_floats_do_not_compile(X):
-    with pytest.raises(TypingError, match="needs a two-dimensional array of floats"):
+    with pytest.raises(TypingError, match="needs a two-dimensional array of float32 or float64"):
         all_of(X, np.empty((2, 2)))

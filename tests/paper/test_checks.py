@@ -133,7 +133,7 @@ def test_points_outside_the_ball_are_named_in_the_error(rival):
     X = np.array([[0.1, 0.0], [1.2, 0.1], [0.3, 0.3]])
     with pytest.raises(ValueError, match=r"1 of 3 points lies outside(.|\n)*row 1 with norm 1.204"):
         clone(rival).fit(X, [0, 1, 1])
-    with pytest.raises(ValueError, match="curvature must be a negative number"):
+    with pytest.raises(ValueError, match="curvature must be a negative finite number"):
         clone(rival).set_params(curvature=1.0).fit(X, [0, 1, 1])
     with pytest.raises(NotFittedError):
         clone(rival).predict(X)

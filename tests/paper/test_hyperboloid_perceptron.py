@@ -14,7 +14,7 @@ from support import naive
 def test_first_counterexample_has_no_norm():
     """w = e₂ and x = e₁, the origin of the disk: u = e₁ + e₂ is light-like."""
     with pytest.raises(
-        ValueError, match=r"cannot normalise w after 1 updates(.|\n)*\[u, u\] = 0(.|\n)*PoincarePerceptron"
+        ValueError, match=r"cannot normalise w in update 1, for the point(.|\n)*\[u, u\] = 0(.|\n)*PoincarePerceptron"
     ):
         HyperboloidPerceptron(start=[0.0, 1.0, 0.0]).fit([[0.0, 0.0], [0.0, 0.0]], [0, 1])
     assert naive.hyperboloid_perceptron(np.eye(3)[:1], [1.0], np.eye(3)[1]) is None
@@ -29,7 +29,7 @@ def test_second_counterexample_has_an_imaginary_norm(x):
 
 def test_a_start_without_a_boundary_is_rejected_if_no_update_corrects_it():
     X, y, _, _ = make_ball_classification(50, 2, random_state=0)
-    with pytest.raises(ValueError, match=r"cannot normalise w for the first w: \[u, u\] = -9"):
+    with pytest.raises(ValueError, match=r"cannot normalise w at the start, where u = w: \[u, u\] = -9"):
         HyperboloidPerceptron(start=[3.0, 0.0, 0.0]).fit(X, y, (y > 0).astype(float))
 
 

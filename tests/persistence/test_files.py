@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import stat
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 import hyplearn
 from hyplearn import (
     ExpMap,
+    PoincareKernelClassifier,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
     PoincarePerceptron,
@@ -169,10 +171,13 @@ def test_a_stream_after_a_fit_continues_with_identical_bits(path):
 
 
 def test_a_hard_margin_round_trips(path):
-    for reference in (None, "boundary"):
-        model = PoincareSVC(reference, C=np.inf).fit([[0.5, 0.0], [0.6, 0.1], [-0.5, 0.0], [-0.4, 0.1]], [0, 0, 1, 1])
+    X, y = [[0.5, 0.0], [0.6, 0.1], [-0.5, 0.0], [-0.4, 0.1]], [0, 0, 1, 1]
+    for reference, margin in product((None, "boundary"), ("bound", "exact")):
+        model = PoincareSVC(reference, C=np.inf, margin=margin).fit(X, y)
         assert_same_model(model, loaded := through_a_file(model, path))
         assert np.isinf(loaded.C_).all()
+        assert loaded.verify(X, y).gap < 1e-6
+        assert read_metadata(path)["certificate"]["status_"] == ["optimal"]
 
 
 @pytest.mark.parametrize(
@@ -318,6 +323,9 @@ def of_a_function(X, y, weights, c):
         (PoincareSVC(of_a_function), r"reference must be a strategy's name(.|\n)*reference=model.reference_"),
         (PoincareSVC("nowhere"), "reference must be a strategy's name"),
         (PoincareSVC([2.0, 0.0]), "reference contains points outside the ball"),
+        (PoincareSVC(class_weight={0: np.inf}), "a dict from labels to finite, non-negative weights; it is {0: inf}"),
+        (PoincareSVC(n_jobs=2**21), "n_jobs must be an integer from -1048576 to 1048576 other than 0, or None"),
+        (PoincareSVC(curvature=-np.inf), r"curvature must be a number in \(-inf, 0\); it is -inf"),
         (PoincareSVC(random_state=np.random.RandomState(0)), r"random_state must(.|\n)*set_params\(random_state=0\)"),
         (PoincarePerceptron(random_state=np.random.default_rng(0)), "random_state must be an integer"),
         (PoincareLogisticRegressionCV(cv=StratifiedKFold(3)), r"cv must be(.|\n)*number of folds"),
@@ -327,9 +335,9 @@ def of_a_function(X, y, weights, c):
         (PoincareSVC(curvature=1.0), "curvature must be"),
         (PoincareSVC(calibration="isotonic"), 'calibration must be one of "cross-fitted"'),
         (PoincareSVC(loss=["hinge"]), "loss must be"),
-        (PoincareSVC(C="best"), r'C must be a positive number.* or one of "auto"'),
+        (PoincareSVC(C="best"), r'C must be a positive number.*, or "auto"; it is '),
         (PoincareSVC(trim=None), "trim must be"),
-        (PoincareMap(sigma=0.0), r"sigma must be a number in \[0.05, inf\), or one of None"),
+        (PoincareMap(sigma=0.0), r"sigma must be a number in \[0.05, inf\), or None; it is 0.0"),
         (PoincareMap(random_state=np.random.RandomState(0)), "random_state must be an integer"),
         (
             BallNet(encoder=of_a_function),
@@ -368,6 +376,10 @@ def test_incomplete_or_foreign_estimators_are_rejected(path):
     del model.intercept_
     with pytest.raises(ValueError, match=r"only partly fitted: intercept_ is missing\.\nFit the estimator again"):
         hyplearn.save(model, path)
+    for model in (PoincareSVC("origin"), PoincareKernelClassifier(n_components=9)):
+        del model.fit(X, y).decision_
+        with pytest.raises(ValueError, match=r"only partly fitted: decision_\.link is missing"):
+            hyplearn.save(model, path)
     model = PoincareLogisticRegression().fit(X, y)
     model.note_ = "mine"
     with pytest.raises(ValueError, match=r"cannot be stored in a model file: \['note_'\]\.\nDelete them"):
@@ -394,9 +406,9 @@ def test_incomplete_or_foreign_estimators_are_rejected(path):
         (
             "_cells",
             lambda cells: cells[::-1],
-            "_cells must be float64 numbers up to 1e\\+150, with distinct, sorted rows",
+            "_cells must be float64 numbers from -1e\\+150 to 1e\\+150, with distinct, sorted rows",
         ),
-        ("_cells", lambda cells: 1e151 * cells, "_cells must be float64 numbers up to 1e\\+150"),
+        ("_cells", lambda cells: 1e151 * cells, "_cells must be float64 numbers from -1e\\+150 to 1e\\+150"),
         ("embedding_", lambda points: points + 1, "embedding_ must be points inside the ball"),
     ],
 )

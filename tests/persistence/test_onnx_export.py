@@ -116,6 +116,13 @@ def test_onnxruntime_matches_for_a_class_inside_another(path):
     assert_agrees(model, np.vstack([X, cloud(np.random.default_rng(1), 300, 2, 1.0)]), path)
 
 
+def test_onnxruntime_matches_for_the_widest_margin(path):
+    X, _ = ball(classes=2)
+    far = X[np.abs(X[:, 0]) > 0.3]
+    model = PoincareSVC(C=np.inf, margin="exact").fit(far, far[:, 0] > 0)
+    assert_agrees(model, cloud(np.random.default_rng(1), 300, 2, 1.0), path)
+
+
 def test_models_of_version_0_1_give_the_same_results(path):
     expected, model = np.load(OLD / "expected.npz"), hyplearn.load(OLD / "softmax.hyp")
     assert model.decision_.link == "cone"
@@ -148,10 +155,10 @@ def test_points_outside_the_ball_get_nan_scores(path):
 
 def test_unsupported_exports_raise_clear_errors(path):
     X, y = ball()
-    with pytest.raises(TypeError, match=r"Only classifiers of hyplearn can be exported to ONNX; got TangentSpace"):
+    with pytest.raises(TypeError, match=r"kernel classifiers of hyplearn can be exported to ONNX; got TangentSpace"):
         export_onnx(TangentSpace(), path)
     points = cloud(np.random.default_rng(0), 30, 4, 1.0)
-    with pytest.raises(ValueError, match="in up to 3 dimensions; the model has 4"):
+    with pytest.raises(ValueError, match="in up to 3 dimensions; the model has 4 features"):
         export_onnx(PoincareKernelClassifier("heat", n_components=5).fit(points, np.arange(30) % 2), path)
     with pytest.raises(NotFittedError):
         export_onnx(PoincareSVC(), path)

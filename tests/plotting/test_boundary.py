@@ -387,9 +387,9 @@ def test_many_points_are_a_density_over_the_regions(ax, labelled):
     ("change", "message"),
     [
         ({"curvature": -2.0}, "fitted with curvature=-1.0; got curvature=-2.0"),
-        ({"margin": -1.0}, "positive hyperbolic distance; got -1.0"),
+        ({"margin": -1.0}, "positive finite hyperbolic distance; got -1.0"),
         ({"resolution": 0}, "an integer of at least 2; got 0"),
-        ({"X": np.zeros((3, 5))}, "2 coordinates, like the training data of PoincareSVC; got 5"),
+        ({"X": np.zeros((3, 5))}, "2 coordinates, like the training data of PoincareSVC; got 5 coordinates"),
         ({"X": [[2.0, 0.0]]}, "outside the open ball"),
     ],
 )
@@ -401,9 +401,7 @@ def test_inputs_that_do_not_match_the_estimator_raise_clear_errors(labelled, cha
 
 def test_points_are_needed_to_choose_a_plane():
     X = cloud(np.random.default_rng(1), 40, 3, 1.0)
-    with pytest.raises(
-        ValueError, match="In 3 dimensions, the plane of the plot is chosen from the points X; got X=None"
-    ):
+    with pytest.raises(ValueError, match="In 3 dimensions, X is required to choose the plane of the plot; got X=None"):
         BoundaryDisplay.from_estimator(PoincareSVC().fit(X, X[:, 0] > 0))
 
 

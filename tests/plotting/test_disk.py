@@ -246,7 +246,7 @@ def test_labels_of_circles_are_drawn_above_the_points(ax):
         ({"X": np.zeros((3, 2)), "y": ["a", None, "b"]}, r"1 of 3 labels is missing; the first is in row 1"),
         ({"X": np.zeros((3, 2)), "y": [np.nan, 1.0, np.nan]}, r"2 of 3 labels are missing; the first is in row 0"),
         ({"X": np.zeros((2, 2)), "y": pd.array(["a", pd.NA])}, r"1 of 2 labels is missing; the first is in row 1"),
-        ({"X": [[0.1, 0.2]], "curvature": 1.0}, "curvature must be a negative number"),
+        ({"X": [[0.1, 0.2]], "curvature": 1.0}, "curvature must be a negative finite number"),
         ({"X": [[0.1, 0.2]], "edges": [[0, 1]]}, "row numbers from 0 to 0; got 0 to 1"),
         ({"X": [[0.1, 0.2]], "edges": [0, 1]}, "pairs of row numbers"),
     ],

@@ -100,5 +100,5 @@ def test_a_common_point_of_both_classes_has_no_bisector(ax):
 
 @pytest.mark.parametrize("y", [["a"] * 7, list("abcabca")])
 def test_hulls_need_exactly_two_classes(y):
-    with pytest.raises(ValueError, match=f"exactly 2 classes; y has {len(set(y))}"):
+    with pytest.raises(ValueError, match=f"exactly 2 classes; got {len(set(y))} in y: "):
         HullDisplay.from_points(X / 2, y)

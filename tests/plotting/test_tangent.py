@@ -125,7 +125,7 @@ def test_with_several_classes_one_against_the_rest_is_shown():
     assert display.boundary_name == "boundary of c against the rest"
     assert display.support is None
     with pytest.raises(
-        ValueError, match=r"separate tangent space; got label=None.\nPass as label one of \['a', 'b', 'c'\]"
+        ValueError, match=r"separate tangent space; got label=None.\nPass one of the classes as label: 'a', 'b', 'c'"
     ):
         TangentDisplay.from_estimator(svc, X, y)
 
@@ -164,10 +164,13 @@ def test_many_points_are_a_density_in_the_square_that_is_shown(ax, data):
         (lambda X, y: TangentDisplay.from_points(np.zeros((3, 5))), r"X must have two columns; got shape \(3, 5\)"),
         (lambda X, y: TangentDisplay.from_points(X, y, [0.1]), r"p must be one point of dimension 2"),
         (lambda X, y: TangentDisplay.from_points(X, y, [3.0, 0.0], curvature=-C), "outside the open ball"),
-        (lambda X, y: TangentDisplay.from_estimator(KNeighborsClassifier().fit(X, y), X), "no geodesic boundary"),
+        (
+            lambda X, y: TangentDisplay.from_estimator(KNeighborsClassifier().fit(X, y), X),
+            "no hyperplane through a reference point",
+        ),
         (
             lambda X, y: TangentDisplay.from_estimator(PoincareSVC("mean", curvature=-C).fit(X, y), np.zeros((3, 5))),
-            "2 coordinates, like the training data of PoincareSVC; got 5",
+            "2 coordinates, like the training data of PoincareSVC; got 5 coordinates",
         ),
     ],
 )

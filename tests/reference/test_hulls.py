@@ -90,7 +90,7 @@ def test_a_hyperplane_that_misses_a_row_is_not_called_separating(monkeypatch):
 
 def test_separation_needs_exactly_two_classes():
     X = np.zeros((3, 2))
-    with pytest.raises(ValueError, match=r"exactly 2 classes; y has 3: \[0, 1, 2\]"):
+    with pytest.raises(ValueError, match=r"exactly 2 classes; y has 3: 0, 1, 2\."):
         separable(X, [0, 1, 2])
     with pytest.raises(ValueError, match="exactly 2 classes; y has 1"):
         separable(X, ["a", "a", "a"])

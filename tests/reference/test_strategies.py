@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hyplearn import PoincareSVC
+from hyplearn import PoincareLogisticRegression, PoincareSVC, TangentSpace
 from hyplearn.data.training import TrainingData
 from hyplearn.geometry import distance, frechet_mean, gap, rotate, translate
 from hyplearn.reference import reference_point
@@ -88,6 +88,25 @@ def test_a_function_is_called_with_each_binary_problem():
     model = PoincareSVC(first_positive).fit(X, y)
     assert seen == 3 * [(len(X), [-1.0, 1.0], None, 1.0)]
     assert np.array_equal(model.reference_, [X[np.argmax(y == label)] for label in (-1, 1, 2)])
+
+
+@pytest.mark.parametrize(
+    ("labels", "given"), [(["b", "a", "b"], [1.0, -1.0, 1.0]), ([7, 3, 9], [1, 0, 2]), (None, [0, 0, 0])]
+)
+@pytest.mark.parametrize(("weights", "distinct"), [(None, False), (np.full(3, 2.0), False), (np.arange(3.0), True)])
+def test_a_function_gets_the_same_arguments_everywhere(labels, given, weights, distinct):
+    X, seen = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 0.5]]), []
+
+    def first(X, y, weights, c):
+        seen.append((y.tolist(), None if weights is None else weights.tolist(), c))
+        return X[0]
+
+    labels = None if labels is None else np.array(labels)
+    TangentSpace(first, curvature=-0.25).fit(X, labels, weights)
+    reference_point(first, X, labels, weights, 0.25)
+    if labels is not None:
+        PoincareLogisticRegression(first, C=1.0, trim=False, curvature=-0.25).fit(X, labels, weights)
+    assert seen == [(given, weights.tolist() if distinct else None, 0.25)] * len(seen)
 
 
 def test_bad_references_are_rejected(labelled):

@@ -95,8 +95,23 @@ def test_the_root_can_be_a_row_or_a_label_and_defaults_to_iroot_or_the_centre(li
         root(root=("kind", "z"))
     with pytest.raises((ValueError, KeyError), match="'nobody'"):
         root(root="nobody")
-    with pytest.raises(ValueError, match="min_cells must be an integer of at least 2; got 1"):
-        hs.tl.branches(lineage, min_cells=1)
+
+
+@pytest.mark.parametrize("min_cells", [1, 2.7, "3", True])
+def test_the_smallest_branch_must_have_an_integer_of_at_least_two_cells(lineage, min_cells):
+    with pytest.raises(ValueError, match=f"at least 2; got {min_cells!r}\\.\nPass min_cells=2 or more, or omit it"):
+        hs.tl.branches(lineage, min_cells=min_cells)
+
+
+@pytest.mark.parametrize("tool", [hs.tl.pseudotime, hs.tl.branches])
+def test_cells_outside_the_unit_ball_raise_an_error_and_nothing_is_written(lineage, tool):
+    cells = lineage.copy()
+    cells.obsm["X_poincare"][44] = [1.5, 0.0]
+    before = set(cells.obs), set(cells.uns)
+    message = r"Basis 'X_poincare': 1 of \d+ points lies outside the open ball .*1; .* row 44 .*\n.*radius r by r"
+    with pytest.raises(ValueError, match=message):
+        tool(cells, root="stem0")
+    assert (set(cells.obs), set(cells.uns)) == before
 
 
 def test_a_root_at_the_edge_of_the_map_causes_a_warning(lineage):

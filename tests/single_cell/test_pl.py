@@ -100,8 +100,10 @@ def _lines(ax):
 def test_boundaries_need_a_classification(cells, ax):
     with pytest.raises(KeyError, match="no classification 'kind'"):
         hs.pl.disk(cells, "kind", boundaries=True, ax=ax)
-    with pytest.raises(ValueError, match="requires the key of a classification as color="):
+    with pytest.raises(ValueError, match="True if color is such a key; got boundaries=True and color=None"):
         hs.pl.disk(cells, boundaries=True, ax=ax)
+    with pytest.raises(ValueError, match=r"boundaries must be False, .*; got boundaries=3 and color='kind'"):
+        hs.pl.disk(cells, "kind", boundaries=3, ax=ax)
 
 
 def test_bad_input_raises_a_clear_error(cells, ax):
@@ -112,7 +114,7 @@ def test_bad_input_raises_a_clear_error(cells, ax):
     with pytest.raises(KeyError, match="nor a gene; obs is empty\\.\nPass a name in var_names as color="):
         hs.pl.disk(bare, "type", ax=ax)
     cells.obsm["X_deep"] = np.zeros((60, 5))
-    with pytest.raises(ValueError, match="needs points with two coordinates; 'deep' has 5"):
+    with pytest.raises(ValueError, match="needs points with two coordinates; the points in 'deep' have 5"):
         hs.pl.disk(cells, basis="deep", ax=ax)
     cells.obsm["X_out"] = np.ones((60, 2))
     with pytest.raises(ValueError, match="60 of 60 points lie outside"):

@@ -98,6 +98,30 @@ def test_transfer_rejects_coordinates_of_different_maps(atlas):
     assert set(query.obs) == before
 
 
+def test_the_advice_for_a_reference_of_an_unknown_map_works(atlas):
+    query = with_components(cells(40, 1))
+    hs.tl.poincare_map(query, **QUICK)
+    del atlas.uns["poincare_map"]
+    with pytest.raises(ValueError, match="The reference's 'X_poincare' comes from an unknown map") as caught:
+        hs.tl.transfer(atlas, query, "kind")
+    assert "tl.poincare_map on the reference, and then tl.place(reference, query)" in str(caught.value)
+    hs.tl.poincare_map(atlas, **QUICK)
+    hs.tl.place(atlas, query)
+    hs.tl.transfer(atlas, query, "kind", key_added="k")
+    assert len(query.obs["k"]) == 40
+
+
+def test_the_advice_for_a_placed_reference_works(atlas):
+    reference, query = cells(40, 1), with_components(cells(40, 2))
+    hs.tl.place(atlas, reference)
+    hs.tl.poincare_map(query, **QUICK)
+    with pytest.raises(ValueError, match=r"If the reference was itself placed in an atlas, pass this atlas instead"):
+        hs.tl.transfer(reference, query, "kind")
+    hs.tl.place(atlas, query)
+    hs.tl.transfer(reference, query, "kind", key_added="k")
+    assert len(query.obs["k"]) == 40
+
+
 def test_parts_of_one_map_share_coordinates(atlas):
     hs.tl.transfer(atlas[:30].copy(), atlas[30:].copy(), "kind")
 
@@ -145,8 +169,9 @@ def test_components_that_cannot_be_recomputed_raise_but_may_be_passed(atlas):
     query.obsm["X_pca"] = (query.X - atlas.X.mean(axis=0)) @ atlas.varm["PCs"]
     hs.tl.place(other, query, use_rep="X_pca")
     assert np.allclose(query.obsm["X_poincare"], hs.tl.place(atlas, query, copy=True).obsm["X_poincare"], atol=1e-3)
-    with pytest.raises(KeyError, match="contains no map of the atlas"):
+    with pytest.raises(KeyError) as caught:
         hs.tl.place(cells(9, 2), query)
+    assert str(caught.value).startswith("uns['poincare_map'] contains no map of the atlas.\nRun hyplearn.")
     query.obsm["X_two"] = np.zeros((20, 2))
     with pytest.raises(ValueError, match="query has 2 features; the map of the atlas was fitted on 3"):
         hs.tl.place(other, query, use_rep="X_two")

@@ -106,7 +106,7 @@ def without_matrix(cells):
         (None, {"use_rep": "X_scvi"}, "obsm has no 'X_scvi'; it holds 'X_pca'"),
         (without_matrix, {"use_rep": "X"}, "has no X"),
         (spoilt, {}, "NaN or infinite coordinates; the first is row"),
-        (None, {"root": "stem"}, r"name of a cell; got 'stem' \(the first are called .*'cell0', 'cell1'"),
+        (None, {"root": "stem"}, r"name of a cell; got 'stem' \(the first cells are called .*'cell0', 'cell1'"),
         (None, {"root": 40}, "root must be a row from 0 to 39, .* got 40"),
     ],
 )

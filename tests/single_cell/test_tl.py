@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from hyplearn import ConformalClassifier, PoincareLogisticRegression, PoincareSVC
+from hyplearn.estimators import CLASSIFIERS
 from support.fitted_models import NAMES, ball
 from support.stored import assert_same
 
@@ -45,6 +46,16 @@ def test_predictions_match_the_model_trained_on_labelled_cells(cells):
     assert about["dual_gap"][0] == model.dual_gap_[0]
     assert (about["n_trained"], about["n_predicted"]) == (80, 90)
     assert about["params"] == {"label_key": "kind", "basis": "X_poincare", "model": "PoincareLogisticRegression()"}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_documentation_lists_all_named_models_and_those_with_distances(cells):
+    described, names = hs.tl.classify.__doc__, [f'"{name}"' for name in CLASSIFIERS]
+    assert f"model : {{{', '.join(names)}}} or estimator" in described
+    for name in CLASSIFIERS:
+        hs.tl.classify(cells, "kind", model=name, key_added=name)
+    *others, last = (f'"{name}"' for name in CLASSIFIERS if f"{name}_distances" in cells.obsm)
+    assert f"if the classifier computes distances: {', '.join(others)} and {last} do." in described
 
 
 def test_distances_are_written_if_boundaries_are_geodesic(cells):
@@ -238,10 +249,10 @@ def sparse_points(cells):
             "'X_poincare': 1 of 90 points lies outside the open ball .* row 44 with norm 1.27.*\nPass basis=",
         ),
         (lost, {}, "1 cells with NaN or infinite coordinates; the first is row 44"),
-        (one_class, {}, r"at least two classes; got \['ash'\] in 90 labelled cells of 90"),
-        (without_labels, {}, r"at least two classes; got \[\] in 0 labelled cells of 90"),
+        (one_class, {}, "at least two classes; got only 'ash' in 90 labelled cells of 90"),
+        (without_labels, {}, "at least two classes; got none in 0 labelled cells of 90"),
         (sparse_points, {}, r"obsm\['X_poincare'\] must hold one point with real coordinates per cell"),
-        (None, {"model": "forest"}, "no classifier called 'forest'"),
+        (None, {"model": "forest"}, "no classifier called 'forest'\\.\nPass one of softmax, .*, neighbors\\.$"),
     ],
 )
 def test_bad_input_is_one_clear_error_and_nothing_is_written(cells, spoil, arguments, message):
@@ -261,7 +272,7 @@ def test_real_numbers_are_rejected_as_labels(cells):
 
 def test_a_query_of_another_ball_is_rejected(cells):
     query = anndata.AnnData(np.zeros((3, 1)), obsm={"X_poincare": np.zeros((3, 4))})
-    with pytest.raises(ValueError, match="points of the query have 4 coordinates, but the reference has 2"):
+    with pytest.raises(ValueError, match="points of the query have 4 coordinates, but those of the reference have 2"):
         hs.tl.transfer(cells, query, "kind")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hyplearn.rows import ClassRows
+from hyplearn.rows.memory import MemoryRows
 from hyplearn.solvers.softmax import solve as softmax
 from hyplearn.solvers.softmax.quasi_newton import SampleHessian, _block, _line_search, block_inverse, quasi_newton
 from support import naive
@@ -121,6 +122,18 @@ def test_a_sample_is_enough_for_the_initial_guess(kind):
     found, passes = solved(source, sample_numbers=5 * 800, **KINDS[kind])
     assert found.primal == pytest.approx(softmax.solve_softmax(source, tol=1e-10).primal, rel=1e-9)
     assert passes <= 60
+
+
+@kinds
+@pytest.mark.parametrize("n", [200, 20_000])
+def test_the_pass_that_reads_the_sample_is_counted(kind, n, monkeypatch):
+    rows, codes, C = problem(3, n=n)
+    source, seen = source_of(rows, codes, C), []
+    for name in ("fold", "sample"):
+        inner = getattr(MemoryRows, name)
+        monkeypatch.setattr(MemoryRows, name, lambda *arguments, inner=inner: seen.append(1) or inner(*arguments))
+    _, passes = solved(source, sample_numbers=5 * 800, **KINDS[kind])
+    assert passes == len(seen) - 1  # the first point is computed before the rounds
 
 
 def test_the_whole_matrix_saves_passes_where_columns_are_of_different_lengths():

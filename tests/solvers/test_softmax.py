@@ -226,7 +226,7 @@ def test_with_many_rows_the_solver_starts_on_a_sample(monkeypatch):
     first = next(W for n, W in starts if n == 20_000)
     assert starts[0][0] < 2000
     assert np.linalg.norm(first - solution.W) < 0.5 * np.linalg.norm(solution.W)
-    assert solution.n_passes == sum(n == 20_000 for n, _ in starts) <= 6
+    assert solution.n_passes == 1 + sum(n == 20_000 for n, _ in starts) <= 7  # one pass draws the sample
 
 
 @pytest.mark.parametrize(("seed", "exponent", "scale"), [(2, 1.0, 20), (0, -1.0, 3), (4, 0.0, 10)])

@@ -613,18 +613,23 @@ def test_bounds_are_monotone(kind, C):
     assert all(later.primal <= earlier.primal for earlier, later in pairwise(seen))
 
 
-@pytest.mark.parametrize("problem", SOFT)
-def test_passes_are_counted(monkeypatch, problem):
-    U, C = many("noisy", 20_000, 20), np.full(20_000, 10.0)
-    passes, inner = [], MemoryRows.fold
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize(("kind", "n", "d"), [("noisy", 20_000, 20), ("separable", 20_000, 20), ("noisy", 30, 50)])
+def test_passes_are_counted(monkeypatch, problem, kind, n, d):
+    """Drawing a sample counts as a pass, because it is one if the rows are read from a file."""
+    U, passes = many(kind, n, d), []
 
-    def counted(self, function, merge, *arguments):
-        passes.append(self.shape[0])
-        return inner(self, function, merge, *arguments)
+    def counted(inner):
+        def method(self, *arguments):
+            passes.append(self.shape[0])
+            return inner(self, *arguments)
 
-    monkeypatch.setattr(MemoryRows, "fold", counted)
-    solution = solve(U, C, problem)
-    assert solution.n_passes == passes.count(20_000)
+        return method
+
+    for name in ("fold", "sample"):
+        monkeypatch.setattr(MemoryRows, name, counted(getattr(MemoryRows, name)))
+    solution = solve(U, np.full(n, 10.0), problem)
+    assert solution.n_passes == passes.count(n)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)

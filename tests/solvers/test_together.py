@@ -98,6 +98,20 @@ def test_fewer_rows_than_columns_are_solved_in_their_span():
     assert np.allclose(again.W, found.W, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("n", [20, 60])
+def test_groups_are_limited_in_the_span_of_the_rows_too(n, monkeypatch):
+    sizes = []
+
+    class Counted(together._Group):
+        def solve(self, tol, max_iter):
+            sizes.append(len(self.W))
+            return super().solve(tol, max_iter)
+
+    monkeypatch.setattr(together, "_Group", Counted)
+    solve_together(folds(*made(n=n, m=50)), tol=TOL, group_numbers=5 * n)
+    assert sizes == [5, 5, 2]
+
+
 def test_liblinear_finds_the_same_weights():
     rows, codes = made()
     problems = folds(rows, codes)

@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line interface; this is the entry point of ``hyplearn``."""
+    """Run the command line interface; this is the entry point of the command ``hyplearn``."""
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401
@@ -15,5 +15,5 @@ def main() -> None:
         from hyplearn.cli.app import app
 
         app(prog_name="hyplearn")
-    except KeyboardInterrupt:  # typer does not catch an interrupt during the imports
-        raise SystemExit(130) from None  # 128 + SIGINT, the usual exit code in shells
+    except KeyboardInterrupt:  # typer catches an interrupt only while the app runs, not while it is imported
+        raise SystemExit(130) from None  # 128 + SIGINT, the exit code of shells for an interrupted command

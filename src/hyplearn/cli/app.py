@@ -1,7 +1,7 @@
 """Command line application: it registers the commands, adds --json and --debug to them, and reports errors.
 
-A command is a function that takes its options and returns an :class:`Outcome`; it does not print anything. The exit
-code is 0 for success, 1 for invalid data, files or model options, and 2 for an invalid command line.
+The function of a command takes the options and returns an :class:`Outcome`, which is printed by this module. The exit
+code is 0 for success, 1 if the command fails, for example because of invalid data, and 2 for an invalid command line.
 """
 
 import re
@@ -41,7 +41,7 @@ COMMANDS = {
     "classify": (
         "cells",
         "classify",
-        "Predict cell types, and add the types, probabilities and prediction sets to the file.",
+        "Predict cell types, and write the cells with the types, probabilities and, with --coverage, prediction sets.",
     ),
     "transfer": (
         "cells",
@@ -76,7 +76,7 @@ COMMANDS = {
     "reproduce": (
         "builtin",
         "reproduce",
-        "Recompute small versions of the paper's tables and figures; needs a checkout and takes about ten minutes.",
+        "Recompute small versions of the paper's tables and figures in a clone of hyplearn (about ten minutes).",
     ),
 }
 DATASETS = {
@@ -84,11 +84,12 @@ DATASETS = {
     "fetch": (
         "builtin",
         "fetch_dataset",
-        "Write a data set to a file that the other commands can read; published data are downloaded once and verified.",
+        "Write a data set, from the package or a verified download, to a file that the other commands can read.",
     ),
 }
 
-# Examples in the help of the commands. The help of a command shows the lines that start with its name.
+# Examples in the help of the commands. The help of a command shows the lines that start with ``hyplearn`` and its name;
+# the help of each command of ``hyplearn datasets`` shows all lines that start with ``hyplearn datasets``.
 EXAMPLES = """
 hyplearn embed species.nwk --method tree -o species.csv
 hyplearn embed taxonomy.csv --method tree --label order -o taxonomy.npz
@@ -128,7 +129,7 @@ COMMON: dict[str, Any] = {
     "as_json": Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")],
     "debug": Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")],
 }
-# Errors that are caused by the user's input. They are reported without a traceback.
+# Errors that users can fix, such as invalid input or a missing package. All other errors are reported as unexpected.
 EXPECTED = (ValueError, KeyError, OSError, ImportError)
 # Mapping from argument names that occur in messages to names of command line options.
 FLAGS = {"basis": "points", "key_added": "key"} | {
@@ -143,7 +144,8 @@ IN_SHELL = (
     (r"pass the absolute curvature c of your embedding", "pass the --curvature of your embedding"),
     (r"set curvature to that", "set --curvature to that"),
 )
-# Click's class of usage errors. The module that defines it depends on the version of typer.
+# Click's class of usage errors. Its module depends on the version of typer, so the class is looked up as the base class
+# of BadParameter.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 
 
@@ -195,7 +197,7 @@ class Lazy(TyperGroup):
         return _without_type_of_flags(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the module of the requested command, and return the command."""
+        """Import the module of the requested command; return its name, the command itself and the other arguments."""
         if args and args[0] in self.table:
             module, function, _ = self.table[args[0]]
             own = typer.Typer(add_completion=False)
@@ -212,7 +214,10 @@ class LazyDatasets(Lazy):
 
 
 def add(app: typer.Typer, function: "Callable[..., Outcome]", name: str, group: str = "") -> None:
-    """Add a function as a command to an app; its help ends with examples of the command, or of ``group`` if given."""
+    """Add a function as a command to an app; the help of the command ends with examples.
+
+    These are the lines of ``EXAMPLES`` for the command or, if ``group`` is given, for all commands of this group.
+    """
     examples = [line for line in EXAMPLES.splitlines() if line.startswith(f"hyplearn {group or name}")]
     epilog = "\n\n".join(["Examples:", *examples])
     app.command(name, cls=Command, epilog=epilog)(_command(function))
@@ -254,8 +259,15 @@ def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
 
 
 def _file_to_replace(output: Path | None = None, data: Path | None = None, **_: Any) -> Path | None:
-    """Return the output path if a file there will be replaced; None if results are only added to the data file."""
-    return output if output is not None and output.is_file() and output != data else None
+    """Return the output path if it is an existing file whose contents will be lost, and None otherwise."""
+    if output is None or not output.is_file():
+        return None
+    from hyplearn.cli.cells import SUFFIXES
+
+    # Commands that write cells write all contents of the data file together with the results, so nothing is lost if the
+    # data file is replaced.
+    is_kept = output.suffix.lower() in SUFFIXES and data is not None and output.resolve() == data.resolve()
+    return None if is_kept else output
 
 
 def explained(error: Exception) -> str:
@@ -274,7 +286,7 @@ def as_options(text: str) -> str:
 
 
 def _as_flag(found: re.Match[str]) -> str:
-    """Replace a matched argument such as ``label=`` with the option ``--label``; leave unknown arguments unchanged."""
+    """Return the option for a matched argument, such as ``--label`` for ``label=``, or the match if there is none."""
     name, value = found.groups()
     return f"--{FLAGS[name]} {value}".rstrip() if name in FLAGS else found[0]
 
@@ -327,7 +339,7 @@ def _options(
 
 
 def _name(app: typer.Typer, table: dict[str, tuple[str, str, str]]) -> None:
-    """Add a placeholder with one-line help for each command in a table, so that no module is imported for the help."""
+    """Add a placeholder with one-line help for each command in a table, so that --help imports no command modules."""
     for name, (_, _, line) in table.items():
         app.command(name, help=line)(lambda: None)
 

@@ -90,7 +90,7 @@ def fetch_dataset(
         typer.Option("--output", "-o", help="The file to write: .csv for the mammals, .npz for the others."),
     ] = None,
 ) -> Outcome:
-    """Write a data set to a file that the other commands can read; published data are downloaded once and verified."""
+    """Write a data set, from the package or a verified download, to a file that the other commands can read."""
     if name not in DATASETS:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(DATASETS)}.", param_hint="NAME")
     known = DATASETS[name]
@@ -117,7 +117,7 @@ def demo(
 
 
 def demonstrate(models: dict[str, Any], shown: Sequence[str], output: Path, folds: int) -> Outcome:
-    """Cross-validate classifiers on the mammals, draw those named in ``shown``, and write a page for the last one."""
+    """Cross-validate classifiers on the mammals, draw those in ``shown``, and write a page for ``shown[-1]``."""
     mammals = load_mammals()
     X, y, parents = mammals.data, mammals.target, mammals.parents
     scores = compare(models, X, y, folds, seed=0)
@@ -139,7 +139,7 @@ def demonstrate(models: dict[str, Any], shown: Sequence[str], output: Path, fold
 
 
 def reproduce() -> Outcome:
-    """Recompute small versions of the paper's tables and figures; needs a checkout and takes about ten minutes."""
+    """Recompute small versions of the paper's tables and figures in a clone of hyplearn (about ten minutes)."""
     folder = find_checkout([Path.cwd(), Path(__file__).resolve()])
     done: list[dict[str, Any]] = []
     with report_steps(len(EXPERIMENTS)) as report:

@@ -49,7 +49,7 @@ def _predict(
     hierarchy: HIERARCHY = None,
     key: KEY = None,
 ) -> Outcome:
-    """Predict the types of the cells in the last file from the labels in the first file, and write the results."""
+    """Predict the types of the cells in the last of ``paths`` from the labels in the first, and write the results."""
     from hyplearn.single_cell import tl
 
     path = output or paths[-1]
@@ -72,7 +72,7 @@ def _with_options(command: Callable[..., Outcome]) -> Callable[..., Outcome]:
 
 @_with_options
 def classify(data: CELLS, **options: Any) -> Outcome:
-    """Predict cell types, and add the types, probabilities and prediction sets to the file."""
+    """Predict cell types, and write the cells with the types, probabilities and, with --coverage, prediction sets."""
     return _predict([data], **options)
 
 
@@ -108,7 +108,7 @@ def read(path: Path) -> Any:
 
 
 def write(cells: Any, path: Path) -> None:
-    """Write cells to a file or store; if an error occurs, the old file or store is kept."""
+    """Write cells to a file or store; if writing fails, an existing file or store is kept."""
     target = path.resolve()
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Command ``hyplearn embed``, which computes points in the ball from a tree, from distances or from features."""
+"""Command ``hyplearn embed``: embed data in the ball, or convert points from another model of hyperbolic space."""
 
 from pathlib import Path
 from time import perf_counter
@@ -20,13 +20,13 @@ from hyplearn.files import write_whole
 from hyplearn.types import Array
 
 METHODS = ("tree", "mds", "map", "hyperboloid", "klein")
-# Functions that convert points from other models of hyperbolic space, by the name of the model. In the hyperboloid
-# model, the first coordinate is the time coordinate.
+# Functions that convert points from another model of hyperbolic space to the ball, keyed by the name of the model. In
+# the hyperboloid model, the first coordinate is the time coordinate.
 READERS = {"hyperboloid": from_hyperboloid, "klein": from_klein}
 
 
 class Embedded(NamedTuple):
-    """Embedded points, their names and labels (None if unknown), and measures of the quality of the embedding."""
+    """Embedded points, their names and labels (None if unknown), and numbers to report, such as the stress."""
 
     X: Array
     names: Array | None
@@ -164,7 +164,7 @@ def _embed_features(path: Path, label: str | None, points: str | None, root: Any
 
 
 def _read_distances(path: Path) -> tuple[Array | None, Any]:
-    """Read the names of the points (None if there are none), and a distance matrix or a sparse matrix of edges."""
+    """Read the names of the points (None if they have none), and a distance matrix or sparse matrix of edge lengths."""
     if path.suffix.lower() not in TEXT:
         return None, load_points(path)[0]
     names, rows = text_table(path)
@@ -172,7 +172,7 @@ def _read_distances(path: Path) -> tuple[Array | None, Any]:
         if set(ends) <= set(names):
             return _read_edges(path, names, rows, ends)
     if all(map(is_number, names)) and len(rows) < len(names):
-        rows.insert(0, names)  # the first line contains numbers, not names
+        rows.insert(0, names)  # the first line is a row of the matrix, not a header
     first = 0 if is_number(rows[0][0]) else 1
     matrix = np.array([[number_in(path, field) for field in row[first:]] for row in rows])
     return np.array([row[0] for row in rows]) if first else None, matrix
@@ -189,7 +189,7 @@ def _read_edges(path: Path, names: list[str], rows: list[list[str]], ends: tuple
         value = 1.0 if length is None else number_in(path, row[length])
         if pairs.setdefault((first, second), value) != value:
             raise ValueError(
-                f"{path} lists the edge from {row[one]!r} to {row[other]!r} twice, with different lengths.\n"
+                f"{path} lists the edge between {row[one]!r} and {row[other]!r} twice, with different lengths.\n"
                 "Remove one of these lines."
             )
     index = np.array(list(pairs)).T

@@ -19,23 +19,24 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from hyplearn.cli.inputs import DATA, LABEL, MODEL, POINTS, load_classifier, read_labelled
 from hyplearn.cli.output import Outcome, table
 from hyplearn.compilation import timed_compilation
+from hyplearn.data.columns import listed
 from hyplearn.paper import EuclideanSVC
 from hyplearn.plotting.canvas import shorten
 from hyplearn.progress import report_steps
 from hyplearn.types import Array
 
-# Maximum number of confusions in the printed table. The output of --json contains the complete matrix.
+# Maximum number of rows in the printed table of confusions. The output of --json contains the whole confusion matrix.
 MOST_SHOWN = 10
-# Maximum length of class names in the table of confusions, so that each row fits into 80 columns. Longer names are
-# shortened.
+# Maximum length of class names in the table of confusions, so that each row fits into 80 characters. Longer names
+# are shortened.
 MOST_LETTERS = 22
 NOTE = (
     "The first row is the saved model; its scores are optimistic if it was fitted\n"
-    "to these points. All other rows are refitted in each fold and scored on\n"
-    "held-out points: the second with the model's parameters, the Euclidean\n"
-    "classifiers with C tuned in each training fold."
+    "to these points. All other classifiers are fitted in each fold and scored on\n"
+    "held-out points: the refitted model has the saved parameters, and the Euclidean\n"
+    "classifiers tune C in each training fold."
 )
-# Values of C among which the baselines choose.
+# Values of C among which the Euclidean baselines choose.
 COSTS = (1.0, 100.0, 1e4)
 # Number of bins of the calibration error.
 BINS = 15
@@ -56,7 +57,7 @@ class Score(NamedTuple):
     seconds: float
 
     def accuracy_text(self) -> str:
-        """Return the accuracy in percent, with its standard deviation over the folds if it is known."""
+        """Return the accuracy in percent, and its standard deviation over the folds unless that is None."""
         spread = "" if self.accuracy_std is None else f" ± {100 * self.accuracy_std:.1f}"
         return f"{100 * self.accuracy:.1f}{spread} %"
 
@@ -104,14 +105,14 @@ def _check_labels(model: Any, y: Array, path: Path) -> None:
     unknown = [label for label in np.unique(y).tolist() if label not in model.classes_.tolist()]
     if len(unknown) == len(np.unique(y)):
         raise ValueError(
-            f"No label in {path} is a class of the model; the labels are {', '.join(map(repr, unknown[:5]))}, but the "
-            f"classes are {', '.join(map(repr, model.classes_[:5].tolist()))}.\n"
+            f"No label in {path} is a class of the model; the labels are {listed(unknown, 5)}, but the classes are "
+            f"{listed(model.classes_.tolist(), 5)}.\n"
             "Pass the name of the label column with --label."
         )
     if unknown:
         warnings.warn(
-            f"The labels {', '.join(map(repr, unknown[:5]))} are not classes of the model. Their "
-            f"{int(np.isin(y, unknown).sum()):,} rows count as errors and are excluded from log-loss and calibration.",
+            f"Labels that are not classes of the model: {listed(unknown, 5)}. Rows with these labels "
+            f"({int(np.isin(y, unknown).sum()):,}) count as errors, and are excluded from log-loss and calibration.",
             stacklevel=2,
         )
 
@@ -125,7 +126,7 @@ def _report_table(report: dict[str, Any]) -> Any:
 
 
 def _confusion_table(labels: Array, matrix: Array) -> Any:
-    """Return a table of the most frequent confusions between a true class and a predicted class."""
+    """Return a table of the most frequent confusions, or a message if all points are predicted correctly."""
     wrong = matrix * (1 - np.eye(len(labels), dtype=int))
     if not wrong.any():
         return "All points are predicted correctly.\n"
@@ -158,12 +159,12 @@ def baselines() -> dict[str, Any]:
 
 
 def make_folds(y: Array, folds: int, seed: int) -> StratifiedKFold:
-    """Return stratified folds; raise if all classes have fewer rows than there are folds."""
+    """Return a splitter into stratified folds; raise if ``folds`` is below 2 or above the size of the largest class."""
     most = int(np.max(np.unique(y, return_counts=True)[1]))
     if folds < 2 or folds > most:
         raise ValueError(
-            f"Cannot make {folds} folds: the largest class has {most} rows.\n"
-            f"Pass --folds with a number from 2 to {most}, or add data."
+            f"--folds must be at least 2 and at most {most}, the number of rows of the largest class; got {folds}.\n"
+            "Pass another number, or add data."
         )
     return StratifiedKFold(folds, shuffle=True, random_state=seed)
 
@@ -185,7 +186,7 @@ def cross_validate(
     for k, (train, test) in enumerate(split.split(X, y)):
         report(f"{name}: fold {k + 1} of {split.get_n_splits()}")
         with warnings.catch_warnings(), timed_compilation() as seconds:
-            # Ignore warnings about points outside the ball, because their row numbers refer to this fold. The
+            # Ignore warnings about points outside the ball, because they contain row numbers of this fold. The
             # callers issue the same warning with the row numbers of the file when they fit or predict all rows.
             warnings.simplefilter("ignore", DataConversionWarning)
             fitted = clone(model).fit(X[train], y[train])
@@ -200,7 +201,10 @@ def cross_validate(
 
 
 def _score_fitted(name: str, model: Any, X: Array, y: Array) -> Score:
-    """Return the scores of a fitted classifier; log-loss and calibration error ignore rows with unknown labels."""
+    """Return the scores of a fitted classifier.
+
+    Rows with labels that are not classes of the model count as errors, and are excluded from log-loss and calibration.
+    """
     start, predicted = perf_counter(), model.predict(X)
     proba, known = probabilities(model, X), np.isin(y, model.classes_)
     seconds = perf_counter() - start
@@ -222,8 +226,8 @@ def _score(
 ) -> Score:
     loss = error = None
     if proba is not None:
-        # If a class is missing from a training fold, its probability is 0 and its loss would be infinite. Therefore
-        # use the probability 0.5 / n instead of 0.
+        # A class that is missing from a training fold has probability 0, which would make the log-loss infinite.
+        # Therefore zeros are replaced with 0.5 / (number of rows), and each row is divided by its new sum.
         raised = np.where(proba > 0, proba, 0.5 / len(y))
         loss = float(log_loss(y, raised / raised.sum(axis=1, keepdims=True), labels=classes))
         error = calibration_error(proba.max(axis=1), predicted == y)

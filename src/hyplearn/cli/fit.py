@@ -86,7 +86,7 @@ def fit(
 
 
 def _classifier(name: str, reference: str | None, c: str | None, **parameters: Any) -> Any:
-    """Create a classifier with the given options; raise a usage error if it does not support one of them."""
+    """Create a classifier; raise a usage error if its name is unknown, or if it does not support one of the options."""
     if name not in CLASSIFIERS:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(CLASSIFIERS)}.", param_hint="--model")
     known = CLASSIFIERS[name]().get_params()
@@ -106,11 +106,11 @@ def _cost(text: str) -> float | str:
     try:
         return text if text == "auto" else float(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} must be auto or a number.", param_hint="--c") from None
+        raise typer.BadParameter(f"{text!r} is neither auto nor a number.", param_hint="--c") from None
 
 
 def _reference(text: str) -> Any:
-    """Parse a reference point: the name of a strategy, None, or comma-separated coordinates."""
+    """Parse a reference point: the name of a strategy, "none", or comma-separated coordinates."""
     if text in (*STRATEGIES, "none"):
         return None if text == "none" else text
     try:
@@ -118,7 +118,7 @@ def _reference(text: str) -> Any:
     except ValueError:
         known = ", ".join(sorted(STRATEGIES))
         raise typer.BadParameter(
-            f"{text!r} must be one of {known}, none, or coordinates such as 0.1,-0.2.", param_hint="--reference"
+            f"{text!r} is not one of {known} or none, nor coordinates such as 0.1,-0.2.", param_hint="--reference"
         ) from None
 
 
@@ -146,7 +146,7 @@ def _fit_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
 
 
 def _fit_in_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
-    """Fit a model to a file that is read in blocks; show the progress if stderr is a terminal."""
+    """Fit a model, without shuffling, to a file that is read in blocks; show the progress if stderr is a terminal."""
     model.set_params(verbose=int(sys.stderr.isatty()))
     if "shuffle" in model.get_params():
         model.set_params(shuffle=False)
@@ -173,7 +173,7 @@ def _summary(found: Fitted, folds: int, output: Path) -> dict[str, str]:
 
 
 def _certificate_text(model: Any) -> str:
-    """Describe the certificate in one line; for several binary problems, the line contains the largest duality gap."""
+    """Describe the certificate in one line: status and largest duality gap, the progress of a perceptron, or "none"."""
     if hasattr(model, "dual_gap_"):
         statuses = ", ".join(sorted(set(model.status_)))
         return f"{statuses}: proven to be within {np.max(model.dual_gap_):.0e} of the optimum"

@@ -1,4 +1,4 @@
-"""Read points from any file that :func:`hyplearn.open_points` supports, and load classifiers, for all commands."""
+"""Read points from any file that :func:`hyplearn.open_points` supports, and load classifiers, for the commands."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,10 +39,12 @@ STREAM = Annotated[bool, typer.Option("--stream", help="Read the data in blocks,
 
 
 class Data(NamedTuple):
-    """Points from a file, with their labels and names, which are None if the file does not contain them.
+    """Points from a file, with their labels and names.
 
-    ``columns`` contains the column names of a table, grouped by role. ``extras`` maps the names of additionally
-    requested columns to their values. ``left_out`` is the number of rows that were omitted because they have no label.
+    ``y`` and ``names`` are None if the file does not contain labels or names; ``y`` is also None if labels were not
+    requested or some are missing. ``columns`` contains the column names of a table, grouped by role, and is None for
+    other files. ``extras`` maps the names of additionally requested columns to their values. ``left_out`` is the number
+    of rows that were omitted because they have no label.
     """
 
     path: Path
@@ -72,10 +74,11 @@ class Data(NamedTuple):
 def open_data(
     path: Path, points: str | None, label: str | None, model: Any = None, *, labelled: bool = True
 ) -> PointSource:
-    """Open a file of points; in a table, the coordinates are the columns that the model was fitted on.
+    """Open a file of points; if the model was fitted on named columns of a table, these are the coordinates.
 
-    If ``labelled`` is False, no labels are read, and the column ``label`` is not used as a coordinate. If it is True
-    and ``label`` is None, the labels are found by naming conventions or, in a table, by the classes of the model.
+    If ``labelled`` is False, no labels are read, and the column that ``label`` names is not used as a coordinate. If
+    ``labelled`` is True and ``label`` is None, the labels are found by naming conventions or, in a table, by the
+    classes of the model.
     """
     names = points.split(",") if points and "," in points else points
     fitted = getattr(model, "feature_names_in_", None)
@@ -99,7 +102,7 @@ def open_data(
 
 
 def _label_column(path: Path, source: TablePoints, model: Any) -> str | None:
-    """Return the name of the label column, found by its name or by the classes that it contains, or None."""
+    """Find the label column by its name or by the classes that it contains; return its name, or None if not found."""
     free, classes = source.columns.unused, {str(label) for label in model.classes_.tolist()}
     found = [name for name in free if name in LABEL_COLUMNS]
     found = found or [name for name in free if classes.intersection(source.strings(name, HEAD_ROWS))]
@@ -135,13 +138,14 @@ def read_labelled(
 
 
 def _read(path: Path, source: PointSource, model: Any, extras: Sequence[str]) -> tuple[Data, Array]:
-    """Return the data and a mask of the labelled rows; raise if the model has a different number of coordinates."""
+    """Return the data and a mask of the labelled rows; raise if the model expects another number of coordinates."""
     block, known = gather_known(source)
     d = block.X.shape[1]
-    expected = getattr(model, "n_features_in_", d)
+    expected = model.n_features_in_ if hasattr(model, "n_features_in_") else d
     if d != expected:
         raise ValueError(
-            f"{path} has points with {d} coordinates; the model was fitted on {expected} coordinates.\n"
+            f"{path} has points with {counted(d, 'coordinate')}; the model was fitted on "
+            f"{counted(expected, 'coordinate')}.\n"
             "Pass --points to select the coordinates, or --label if a numeric column contains the labels."
         )
     columns = source.columns if isinstance(source, TablePoints) else None
@@ -155,11 +159,15 @@ def load_classifier(path: Path, *, in_ball: bool) -> Any:
         raise ValueError(f"{path} is not a model file (.hyp).\nPass the model first, then the points.")
     model = load(path)
     if not hasattr(model, "predict"):
-        raise ValueError(f"{path} contains a {type(model).__name__}, not a classifier.\nPass the file of a classifier.")
+        raise ValueError(
+            f"{path} contains an estimator of class {type(model).__name__}, not a classifier.\n"
+            "Pass the file of a classifier."
+        )
     check_is_fitted(model)
     if len(shape := getattr(model, "input_shape_", ())) > 1:
         raise ValueError(
-            f"{path} contains a network that takes images of shape {shape}; the command line supports only rows.\n"
+            f"{path} contains a network that takes images of shape {shape}; the command line supports only "
+            "rows of features.\n"
             "Use it in Python: hyplearn.load(path).predict(images)."
         )
     if in_ball and isinstance(model, BallNet):

@@ -24,14 +24,15 @@ from rich.text import Text
 
 from hyplearn.files import place_of
 
-# Characters that control a terminal or hide text: control characters, lone surrogates and direction marks.
+# Characters that control a terminal or hide text: control characters (except tabs and line feeds), line and paragraph
+# separators, direction marks, and lone surrogates.
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 # First characters of strings that spreadsheets interpret as formulas.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Width of the output in characters if it is not printed to a terminal.
 PIPE_WIDTH = 120
-# NAME_WIDTH is the minimum width in characters of the first column of a table, in which text may be wrapped. COLUMN_GAP
-# is the space between columns.
+# Text is wrapped only in the first column of a table, to a width of at least NAME_WIDTH characters. COLUMN_GAP is the
+# number of characters between columns.
 NAME_WIDTH, COLUMN_GAP = 12, 3
 
 
@@ -39,8 +40,8 @@ NAME_WIDTH, COLUMN_GAP = 12, 3
 class Outcome:
     """Result of a command.
 
-    With --json, ``values`` are printed; otherwise, the strings and tables in ``shown``. ``notes`` are added to the JSON
-    object or printed to stderr. If ``failed`` is True, the exit code is 1.
+    With --json, ``values`` are printed as one JSON object, to which ``notes`` are added. Otherwise, the strings and
+    tables in ``shown`` are printed, and ``notes`` are printed to stderr. If ``failed`` is True, the exit code is 1.
     """
 
     values: dict[str, Any]
@@ -50,7 +51,7 @@ class Outcome:
 
 
 def visible(text: str) -> str:
-    """Replace control characters other than line breaks and tabs with escape sequences."""
+    """Replace characters that control a terminal or hide text with escape sequences; keep line feeds and tabs."""
     return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -67,7 +68,7 @@ def check_output(output: Path, suffixes: Sequence[str]) -> None:
 
 
 def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
-    """Print an outcome to stdout, and notes and warnings to stderr; with ``as_json``, print one JSON object."""
+    """Print an outcome to stdout, and notes and warnings to stderr; with ``as_json``, print all as one JSON object."""
     if as_json:
         extra = {"notes": list(outcome.notes), "warnings": warned}
         with _written_or_dropped():
@@ -95,7 +96,7 @@ def show_error(message: str, as_json: bool) -> None:
 
 @contextmanager
 def _written_or_dropped() -> Iterator[None]:
-    """Flush stdout after the block; if this fails, discard the output, so that Python does not flush again at exit."""
+    """Flush stdout after the context; if that fails, discard the output, so that Python does not flush it at exit."""
     try:
         yield
         sys.stdout.flush()
@@ -126,7 +127,7 @@ def complain(kind: str, message: str) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Convert values to JSON types; infinite numbers, NaN and paths become strings."""
+    """Convert values to JSON types; infinite numbers, NaN and values of other types, such as paths, become strings."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -163,7 +164,7 @@ def npz_bytes(arrays: Mapping[str, Any]) -> bytes:
 
 
 def facts(pairs: dict[str, str]) -> Table:
-    """Return a table with two columns, the names and their descriptions."""
+    """Return a table with two columns: the keys and the values of ``pairs``."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -173,7 +174,10 @@ def facts(pairs: dict[str, str]) -> Table:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, best: int | None = None) -> Group:
-    """Return a table in which numbers are right-aligned, the best row is bold, and only the first column is wrapped."""
+    """Return a table with a title, in which numbers are right-aligned and row ``best`` is bold.
+
+    Only the first column is wrapped; it is always left-aligned.
+    """
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     columns, rows = [cell_text(name) for name in columns], [[cell_text(cell) for cell in row] for row in rows]
     for k, name in enumerate(columns):

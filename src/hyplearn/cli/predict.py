@@ -66,7 +66,7 @@ def predict(
 
 
 def _predict_blocks(model: Any, source: PointSource, output: Path | None) -> Outcome:
-    """Predict block by block, and show the progress if stderr is a terminal."""
+    """Write predictions to a file block by block; show the progress if stderr is a terminal."""
     if output is None:
         raise typer.BadParameter("--stream requires an output file. Pass --output.", param_hint="--output")
     with redirect_stdout(sys.stderr):
@@ -93,7 +93,7 @@ def _contents(suffix: str, columns: dict[str, Array], proba: Array | None) -> by
 
 
 def _structured(predicted: Array, proba: Array | None) -> Array:
-    """Return a structured array with the fields "label" and "probabilities" (one column per class of the model)."""
+    """Return a structured array with the field "label" and, unless ``proba`` is None, the field "probabilities"."""
     fields = {"label": predicted} | ({} if proba is None else {"probabilities": proba.astype(np.float64)})
     rows = np.empty(len(predicted), dtype=[(name, field.dtype, field.shape[1:]) for name, field in fields.items()])
     for name, field in fields.items():

@@ -1,4 +1,4 @@
-"""Read trees from Newick files and tables of nodes, for ``hyplearn embed`` and for class hierarchies."""
+"""Read trees and edges from Newick files and tables, for embeddings, class hierarchies and interactive pages."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,7 +14,7 @@ NEWICK = (".nwk", ".newick", ".tree", ".tre")
 TEXT = (".csv", ".tsv")
 # Names by which a column of edge lengths is recognised.
 LENGTHS = ("length", "weight", "distance")
-# Pairs of names by which the two columns of a table of edges are recognised.
+# Pairs of names by which the two columns with the ends of the edges are recognised.
 ENDS = (("source", "target"), ("from", "to"))
 
 
@@ -22,8 +22,9 @@ def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | No
     """Read a tree from a Newick file, or from a table with the name and the parent (empty for the root) of each node.
 
     Returns the tree, the edge lengths and the node labels. The tree is a Newick string or a dict from nodes to parents,
-    as in :class:`~hyplearn.embedding.TreeEmbedding`. The lengths and the labels are dicts from nodes to values. They
-    are None for Newick files. For tables, they are None if there is no column of lengths or no ``label``.
+    as in :class:`~hyplearn.embedding.TreeEmbedding`. The lengths and the labels are dicts from nodes to values. Both
+    are None for Newick files. For tables, the lengths are None if there is no column of lengths, and the labels are
+    None if ``label`` is None. An empty field in the column of lengths counts as 1.
     """
     suffix = path.suffix.lower()
     if suffix in NEWICK:
@@ -53,7 +54,7 @@ def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | No
 def edges_between(path: Path, names: Array | None) -> tuple[Array, int]:
     """Read the edges of a tree or of a table of edges, and match their nodes to points by name.
 
-    Returns the edges as pairs of row numbers of the points, and the number of edges to nodes without a point.
+    Returns the edges whose two nodes are points, as pairs of row numbers, and the number of all other edges.
     """
     if names is None:
         raise ValueError(
@@ -61,11 +62,12 @@ def edges_between(path: Path, names: Array | None) -> tuple[Array, int]:
         )
     nodes, pairs = _read_graph(path)
     rows = names.tolist()
-    if nodes == rows:  # hyplearn embed writes all nodes in this order, even nodes without a name
+    if nodes == rows:  # true for points from hyplearn embed; matching by position allows empty names
         return np.array(pairs, dtype=np.int64).reshape(-1, 2), 0
     if repeated := [name for name, times in Counter(rows).items() if times > 1 and name in set(nodes)]:
         raise ValueError(
-            f"Node names must be unique; names of several points: {len(repeated)}, for example {repeated[0]!r}.\n"
+            f"Edges are matched to points by name, but several points are called {repeated[0]!r} (number of repeated "
+            f"names: {len(repeated)}).\n"
             "Give these points different names."
         )
     place = {name: row for row, name in enumerate(rows) if name}
@@ -103,7 +105,8 @@ def column_of(path: Path, names: list[str], name: str) -> int:
     if name not in names:
         raise ValueError(
             f"{path} has no column {name!r}; its columns are {', '.join(names)}.\n"
-            "The table of a tree needs one line per node, with the name in the first column and a column called parent."
+            "Check the name of the column. The table of a tree needs one line per node, with the name of the node in "
+            "the first column, and a column called parent."
         )
     return names.index(name)
 

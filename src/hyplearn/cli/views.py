@@ -35,7 +35,7 @@ NAMES = Annotated[
     str | None,
     typer.Option(
         "--names",
-        help="Column or array with the names of the points; default: the column name, the array names, or cell names.",
+        help="Column or array with the names of the points; default: column 'name', array 'names', or cell names.",
     ),
 ]
 EDGES = Annotated[
@@ -85,7 +85,8 @@ def explore(
     pairs = None
     if edges is not None:
         pairs, elsewhere = edges_between(edges, named)
-        notes += [f"{edges.name}: {counted(elsewhere, 'edge')} to nodes without a point."] if elsewhere else []
+        omitted = f"{edges.name}: the page omits {counted(elsewhere, 'edge')} to nodes without a point."
+        notes += [omitted] if elsewhere else []
     models = [fitted] if beside is None else [fitted, load_classifier(beside, in_ball=True)]
     explorer.explore(
         models,

@@ -1,7 +1,7 @@
 """Read arrays from ``.npy`` and ``.npz`` files, and provide points from arrays in files or in memory.
 
-Files are read block by block. They are not memory-mapped, because the process would crash if a mapped file were
-truncated.
+Uncompressed arrays are read block by block. Files are not memory-mapped, because the process would crash if a mapped
+file were truncated.
 """
 
 import math
@@ -23,7 +23,8 @@ from hyplearn.files import Watched, WatchedFile, check_kind, check_unpacked, dam
 from hyplearn.types import Array
 
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK"
-# Number of bytes per read if the rows of an array are not contiguous. Larger reads need fewer calls but more memory.
+# Approximate number of bytes per read of an array that is not stored in C order. Larger reads need fewer calls but more
+# memory.
 SPAN = 2**23
 # In a zip file, a local file header starts with a fixed part of LOCAL_HEADER bytes. The lengths of the variable parts
 # that follow are stored at the offset LENGTHS_AT.
@@ -46,13 +47,13 @@ class StoredArray(ABC):
         """Read the rows ``start:stop``."""
 
     def check(self) -> None:
-        """Raise if the array was changed while it was read."""
+        """Raise if the array's file or folder was changed or removed after the array was opened."""
         if self.file is not None:
             self.file.check()
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """Value that changes whenever the array's file or folder changes."""
+        """Tuple that changes whenever the array's file or folder changes; empty if the array has none."""
         return () if self.file is None else (self.file.state,)
 
     @contextmanager
@@ -90,8 +91,8 @@ class ArrayFile(StoredArray):
         needed, found = offset + _bounds(shape, self.strides, self.dtype)[1], self.file.state[0]
         if found < needed or min(shape, default=0) < 0:
             raise ValueError(
-                f"{path} is damaged: an array of shape {shape} needs {needed} bytes, but the file has {found}.\n"
-                "Write or copy it again."
+                f"{path} is damaged: an array of shape {shape} would end at byte {needed}, but the file has only "
+                f"{found} bytes.\nWrite or copy it again."
             )
 
     @classmethod
@@ -178,7 +179,7 @@ def _bounds(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[An
 class ArrayPoints(PointSource):
     """Source of points, labels and weights in arrays, which may be in files, in memory or in chunked stores.
 
-    float32 points stay float32; all other real numbers are converted to float64.
+    float32 points stay float32; all other points and all weights are converted to float64.
     """
 
     # Function that reads the row names; None if the source has no row names.
@@ -195,14 +196,17 @@ class ArrayPoints(PointSource):
                 "Pass an array of shape (n, d)."
             )
         if 0 in shape:
-            raise ValueError(f"{self.name} holds no points: its shape is {shape}.\nPass at least one point.")
+            raise ValueError(
+                f"{self.name} holds no coordinates: its shape is {shape}.\nPass points with at least one coordinate."
+            )
         for role, array, kinds in (("labels", y, "biufUOM"), ("weights", weights, "biuf")):
             allowed = kinds + "S" if isinstance(X, np.ndarray) and role == "labels" else kinds
             if array is not None and (tuple(array.shape) != shape[:1] or array.dtype.kind not in allowed):
                 raise ValueError(
                     f"{getattr(array, 'name', role)} must hold {shape[0]} numbers"
                     f"{' or strings' if role == 'labels' else ''}, one per point; got shape {tuple(array.shape)} and "
-                    f"dtype {array.dtype}.\nPass one {role[:-1]} per point, and convert bytes with astype(str)."
+                    f"dtype {array.dtype}.\nPass one {role[:-1]} per point, and convert bytes with "
+                    f"astype({'str' if role == 'labels' else 'float'})."
                 )
         self.X, self.y, self.weights = X, y, weights
         stored = [array.file for array in (X, y, weights) if isinstance(array, StoredArray)]
@@ -263,7 +267,7 @@ def _with_missing(values: Array, known: Array) -> Array:
 
 
 def _state(array: Any) -> tuple[Any, ...]:
-    """Return a tuple that changes when an array's contents change; it is empty if changes cannot be detected."""
+    """Return a tuple that changes when an array's contents change, if changes can be detected."""
     if isinstance(array, StoredArray):
         return (array.name, *array.state)
     return (checksum(array),) if isinstance(array, np.ndarray) else ()
@@ -285,7 +289,8 @@ def npz_points(path: Path, wanted: Wanted) -> ArrayPoints:
     def array(name: str) -> Any:
         if name not in members:
             raise ValueError(
-                f"{path} has no array {name!r}; its arrays are {listed(list(members))}.\nPass one of these."
+                f"{path} has no array {name!r}; it contains {listed(list(members)) or 'no arrays'}.\n"
+                "Pass the name of another array, or another file."
             )
         return _member(path, members[name])
 
@@ -307,7 +312,9 @@ def _member(path: Path, info: ZipInfo) -> Any:
                 shape, _, dtype = _npy_header(stream)
                 needed = stream.tell() + dtype.itemsize * math.prod(shape)
                 if needed != info.file_size and not dtype.hasobject:
-                    raise ValueError(f"an array of shape {shape} needs {needed} bytes; got {info.file_size}")
+                    raise ValueError(
+                        f"an array of shape {shape} needs {needed} bytes with its header; got {info.file_size}"
+                    )
             _refuse_objects(dtype, name)
             check_unpacked(name, info.file_size, info.compress_size, "Save it uncompressed, with numpy.savez.")
             with damage_named(name), archive.open(info) as stream:

@@ -48,9 +48,9 @@ def checkpointable(cls: C) -> C:
 class State:
     """State of a fit: the results of the finished passes, and the progress of the current pass.
 
-    ``identity`` is the identity of the source, and ``finished`` contains a digest of the arguments and the result of
-    each finished pass. ``current`` is the digest of the current pass, which has processed ``n_blocks`` blocks, and
-    ``pending`` contains its intermediate results.
+    ``identity`` is the identity of the source, and ``finished`` contains a pair for each finished pass: the digest of
+    its arguments, and its result. ``current`` is the digest of the current pass, which has processed ``n_blocks``
+    blocks, and ``pending`` contains its intermediate results.
     """
 
     identity: tuple[Any, ...]

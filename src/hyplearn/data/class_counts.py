@@ -17,7 +17,7 @@ from hyplearn.types import Array
 
 @checkpointable
 class Outside(NamedTuple):
-    """Number of rows on or outside the rim of the ball, and the smallest gap of all rows.
+    """Number of rows on or outside the rim of the ball, and the smallest gap 1 - c‖x‖² of all rows.
 
     If ``n_outside`` is positive, ``row`` and ``norm`` are the position and the norm of the row with the smallest gap.
     ``advice`` explains how to convert the rows of the block that contains this row, if they lie on a hyperboloid.
@@ -36,7 +36,7 @@ class Outside(NamedTuple):
 
 @checkpointable
 class ClassCounts(NamedTuple):
-    """Row count, total weight, smallest positive weight and largest weight of each class.
+    """Row count, total weight, smallest positive weight (infinity if there is none) and largest weight of each class.
 
     ``outside`` summarises the rows outside the ball. ``gaps`` contains one array of gaps per block if the points are in
     memory, and is empty otherwise.
@@ -96,7 +96,7 @@ def find_outside(block: Block, gaps: Array, name: str, c: float) -> Outside:
 
 
 # The order of parts matters only for ``gaps``. Gaps are kept only if the points are in memory, and parts of such points
-# are always merged in order.
+# are always merged in order. Therefore this function may be marked with ``in_any_order``.
 @in_any_order
 def _merge(parts: Sequence[ClassCounts]) -> ClassCounts:
     classes, counts, totals, lows, highs = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:5])

@@ -26,20 +26,20 @@ Names: TypeAlias = str | Sequence[str] | None
 
 
 class Wanted(NamedTuple):
-    """Names of columns or arrays passed by the caller; None means that the naming conventions decide."""
+    """Names of columns or arrays passed by the caller; without them, naming conventions determine points and labels."""
 
     # Names of the coordinate columns, or the name of the array of points.
     points: Names = None
     # Name of the column or array of labels, and of the column or array of weights. If the points are stored as a single
-    # array, the labels and the weights themselves, or paths of .npy files.
+    # array, these are the labels and the weights themselves, or the paths of .npy files that contain them.
     label: Any = None
     weight: Any = None
     # AnnData only: key of the embedding in obsm.
     basis: str | None = None
-    # Tables only: names of the columns that the model was fitted on. They are used as coordinates if points is None
-    # and the table has column names.
+    # Tables only: names of the columns that a model was fitted on. They are used as coordinates if ``points`` is
+    # None and the table has column names.
     fitted: Sequence[str] | None = None
-    # Whether naming conventions are used to find the labels if label is None.
+    # Whether naming conventions are used to find the labels if ``label`` is None.
     labelled: bool = True
 
 
@@ -112,8 +112,9 @@ def choose_columns(
         missing = [name for name in points if name not in names]
         if missing:
             raise ValueError(
-                f"{path} has no column {listed(missing)}; the model was fitted on {listed(points)}, and the columns "
-                f"of this file are {listed(names)}.\nRename the columns as in the training data."
+                f"{path} has no {'column' if len(missing) == 1 else 'columns'} {listed(missing)}; the model was fitted "
+                f"on {listed(points)}, and the columns of this file are {listed(names)}.\n"
+                "Rename the columns as in the training data."
             )
     label, weight = wanted.label, wanted.weight
     for name in [*points, *(one for one in (label, weight) if one is not None)]:
@@ -139,11 +140,12 @@ def choose_columns(
 
 def _check_coordinates(path: Path, names: Sequence[str], texts: Collection[str], coordinates: Sequence[str]) -> None:
     if not coordinates or any(name in texts for name in coordinates):
-        which = listed([name for name in names if name in texts]) or "any column except the label"
+        which = listed([name for name in names if name in texts]) or "any column except labels and weights"
         raise ValueError(f"{path} holds no numbers in {which}.\nPass points= with the names of the coordinate columns.")
     if "" in coordinates or len(set(coordinates)) < len(coordinates):
         raise ValueError(
-            f"{path} has numeric columns that have no name or share a name: {listed(coordinates)}.\n"
+            f"{path} has coordinate columns without a name, or with the same name; its coordinate columns are "
+            f"{listed(coordinates)}.\n"
             "Pass points= with the names of the coordinate columns, or write the table without its index."
         )
 
@@ -179,14 +181,14 @@ def the_only(names: Sequence[str], kind: str, role: str, path: Path, present: Se
     if len(names) == 1:
         return names[0]
     content = {"label": "labels", "points": "points", "basis": "embedding"}[role]
-    candidates = "none" if not names else listed(names)
     raise ValueError(
-        f"Cannot tell which {kind} of {path} holds the {content}; candidates: {candidates}, among {listed(present)}.\n"
+        f"Cannot tell which {kind} of {path} holds the {content}; candidates: {listed(names) or 'none'} (available: "
+        f"{listed(present) or 'none'}).\n"
         f"Pass {role}=."
     )
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
-    """Format the first ``most`` names, separated by commas, for a message."""
+    """Format the first ``most`` names, and the number of the others, for a message."""
     more = "" if len(names) <= most else f" and {len(names) - most} more"
     return ", ".join(repr(name) for name in names[:most]) + more

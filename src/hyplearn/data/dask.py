@@ -2,7 +2,7 @@
 
 A fit consists of a few passes. In each pass, every worker receives the arguments of the pass, such as the normal vector
 of the hyperplane, and sends back one result, which is merged from the results of all its chunks. For d features, K
-classes and s rows near the margin, the sizes of these results are:
+classes and s rows near the margin of an SVM, the sizes of these results are:
 
 ==============  =================================================
 pass            bytes from each worker
@@ -17,12 +17,12 @@ Every worker receives about 1 kB + 8 K d bytes per pass. The number s is at most
 needs more rows to make progress. In addition, the workers send the following once per fit:
 
 - a sample of one row in 16, with at most 8 million elements in total, from which a solver computes its starting point;
-- for each binary problem with the reference "boundary", the rows to which a convex loss is fitted: 2 million elements,
-  or 200 rows per dimension if that is more;
-- the positions and dual variables of the support vectors, 16 bytes per vector, and the support vectors themselves if
-  there are at most 2 million of them;
+- for each binary problem with the reference "boundary", the rows to which a convex loss is fitted: at most 2 million
+  elements, or 200 rows per dimension if that is more;
+- the support vectors, and their positions and dual variables (16 bytes per vector), unless a binary problem has more
+  than 2 million support vectors;
 - at most 4 million elements of the rows on which probabilities are calibrated;
-- 20,000 rows from which the iteration for the Fréchet means starts;
+- at most about 20,000 rows, from which the iteration for the Fréchet means starts;
 - at most 10,000 rows for all other reference points.
 
 These amounts are measured by ``benchmarks/bench_dask.py``.
@@ -59,7 +59,7 @@ LARGE = 2**20
 NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "10 GiB"}
 # Fitted attributes that may be as large as the data and are not needed for predictions.
 UNUSED = ("support_", "support_vectors_", "dual_coef_")
-# Type of a chunk: points, labels (None if there are none) and weights (None if all are equal).
+# Type of a chunk: points, labels and weights. Labels and weights are None if the source has none.
 Chunk: TypeAlias = tuple[Array, Array | None, Array | None]
 # Type of a group of chunks that are reduced together: the address of their worker ("" for any worker), and the indices
 # of the chunks.
@@ -72,8 +72,8 @@ class DaskPoints(PointSource):
     In a pass, each worker runs one task, which processes the chunks of this worker, merges the results, and sends them
     to the client. The client merges the results of all workers in the order of rows. Chunks are assigned to workers at
     the start, so that all passes add numbers in the same order. If no client is passed, the client that was started
-    last is used. The cluster is checked every ``check_seconds``; a fit fails if there is no worker for ``patience``
-    seconds.
+    last is used. The cluster is checked every ``check_seconds`` seconds, and a fit fails if there is no worker for
+    ``patience`` seconds.
     """
 
     stays = True
@@ -122,8 +122,8 @@ class DaskPoints(PointSource):
     def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
         """Run one pass: each worker reduces its blocks with all its threads, and the client merges the results.
 
-        If the order of parts matters, a worker merges only the parts of consecutive chunks, and sends one result for
-        each run of consecutive chunks.
+        If the merge depends on the order of its parts, which are the results of single chunks, a worker merges only the
+        parts of consecutive chunks, and sends one result for each run of consecutive chunks.
         """
         self.n_passes += 1
         load, pending = pickle.dumps((function, merge, needs_order(merge), build, arguments)), []
@@ -151,7 +151,7 @@ class DaskPoints(PointSource):
         except CancelledError as lost:
             raise RuntimeError(
                 "A worker was lost with data that cannot be recomputed, so the fit failed.\n"
-                "Pass collections with a task graph, such as data read from files, or scatter with broadcast=True."
+                "Pass collections with a task graph, such as data read from files, or scatter them with broadcast=True."
             ) from lost
 
     def _wait(self, futures: list[Any]) -> None:
@@ -176,8 +176,8 @@ class DaskPoints(PointSource):
 def _lift_restrictions(dask_scheduler: Any) -> None:
     """Allow tasks that were assigned to a lost worker to run on any worker.
 
-    These tasks may run on other workers, but after all workers were lost the scheduler ignores this (distributed
-    2026.3).
+    Although these tasks were submitted with ``allow_other_workers=True``, the scheduler ignores this after all workers
+    were lost (distributed 2026.3).
     """
     stuck = [task for task in dask_scheduler.unrunnable if task.loose_restrictions]
     for task in stuck:
@@ -194,9 +194,10 @@ def _visit_chunk(function: Visitor[Any], start: int, one: Chunk, state: Any) -> 
 
 
 def _fold_on_worker(load: bytes, group: list[int], starts: list[int], chunks: list[Chunk]) -> list[tuple[int, Any]]:
-    """Reduce the chunks of a worker, and return the index of the first chunk and the result of each run of chunks.
+    """Reduce the chunks of a worker, and return a pair for each run of chunks: the first index and the result.
 
-    If the order of parts matters, each run consists of consecutive chunks; otherwise all chunks are one run.
+    If the merge depends on the order of its parts, a run consists of consecutive chunks; otherwise, all chunks of the
+    worker are one run. The first index is the index of the first chunk of the run.
     """
     function, merge, in_order, build, arguments = pickle.loads(load)
     blocks = [Block(*one, start) for one, start in zip(chunks, starts, strict=True)]
@@ -248,7 +249,7 @@ def _align_chunks(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
         if len(columns[-1]) != len(columns[0]):
             raise ValueError(
                 f"X has {len(columns[0])} chunks, but {name} has {len(columns[-1])}, and the chunk sizes are unknown.\n"
-                "Chunk both in the same way, or call compute_chunk_sizes() on both."
+                "Chunk both in the same way, or pass Dask arrays with known chunk sizes."
             )
     return list(zip(*columns, strict=True))
 
@@ -258,7 +259,8 @@ def _cut_like(X: Any, column: Any, name: str) -> Any:
     if not one_column:
         raise TypeError(
             f"{name} must be a Dask array of shape (n,) or a Dask series, because X is a Dask collection; got "
-            f"{_described(column)}.\nMake one with dask.array.from_array({name}, chunks=X.chunks[0])."
+            f"{_described(column)}.\nPass one column; for data in memory, pass "
+            f"dask.array.from_array({name}, chunks={_sized(X)}.chunks[0])."
         )
     are_arrays = isinstance(X, da.Array) and isinstance(column, da.Array)
     if not are_arrays or np.isnan(X.shape[0]) or np.isnan(column.shape[0]):
@@ -266,6 +268,13 @@ def _cut_like(X: Any, column: Any, name: str) -> Any:
     if X.shape[0] != column.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows, but {name} has {column.shape[0]}.\nPass one value per row of X.")
     return column.rechunk((X.chunks[0],))
+
+
+def _sized(X: Any) -> str:
+    """Return an expression for X as an array whose chunk sizes are known, for use in a message."""
+    if isinstance(X, dd.DataFrame):
+        return "X.to_dask_array(lengths=True)"
+    return "X.compute_chunk_sizes()" if np.isnan(X.shape[0]) else "X"
 
 
 def _described(value: Any) -> str:

@@ -1,15 +1,18 @@
 r"""Far rows: outliers that lie far away from the other rows of their class, and are left out of a fit.
 
-A single row at the rim can be as much as 37 units of hyperbolic distance away from all others, and would dominate a
-mean, a convex hull or a loss. A row is therefore called *far* if its distance to the robust centre of its class exceeds
+In units of 1/√c, the hyperbolic distance of a single row at the rim from the other rows can be 37 or more. Such a row
+would dominate a mean, a convex hull or a loss. A row is therefore called *far* if its distance to the robust centre of
+its class exceeds
 
 .. math:: Q_3 + 3\, (Q_3 - Q_1) + 4
 
-in units of 1/√c, where :math:`Q_1` and :math:`Q_3` are the quartiles of this distance within the class (Tukey's outer
-fence, plus 4). The centre of a class minimises :math:`\sum w \log \cosh \rho`, where ρ is the distance of a row to the
-centre. The weighted mean of the Klein coordinates about this centre is 0, so the influence of a row is bounded by its
-weight. Far rows have at most 2 % of the total weight: if the rows beyond the fences have more weight, all fences are
-moved outwards by the same distance until this holds.
+in units of 1/√c, where :math:`Q_1` and :math:`Q_3` are the quartiles of this distance within the class. This limit is
+the *fence* of the class (Tukey's outer fence, plus 4). The robust centre of a class minimises the sum
+:math:`\sum w \log \cosh \rho` over its rows, where w is the weight of a row, and ρ is its distance to the centre in
+units of 1/√c. The weighted mean of the Klein coordinates of the rows about this centre is 0. Since these coordinates
+have norms below 1, the influence of a row is bounded by its weight. Far rows have at most 2 % of the total weight: if
+the rows beyond the fences have more weight, all fences are moved outwards by the same distance, until these rows have
+at most 2 %.
 
 The rule is invariant under isometries, and treats a row of weight k like k copies of the row. It depends on the order
 of rows only if the data are large, because the fences are then estimated from a subsample.
@@ -27,20 +30,20 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.types import Array
 
 # A row is far if its distance to the centre of its class exceeds the third quartile of these distances by more
-# than RANGES interquartile ranges plus BEYOND.
+# than RANGES interquartile ranges plus BEYOND, in units of 1/√c.
 RANGES, BEYOND = 3.0, 4.0
 # Largest share of the total weight that far rows may have. If their share is larger, all fences are moved outwards.
 MOST = 0.02
 # Size of the subsample from which the fences are estimated: SAMPLE rows, or SAMPLE_PER_CLASS rows per class if
 # that is more.
 SAMPLE, SAMPLE_PER_CLASS = 2**11, 128
-# Newton's method for the centres takes at most STEPS steps, none longer than LONGEST, and stops if no step is longer
-# than SHORTEST. For the fences, FENCE_STEP replaces SHORTEST: in few dimensions the error is then about FENCE_STEP
-# squared.
+# Newton's method for the centres takes at most STEPS steps, none longer than LONGEST, and stops when no centre moves by
+# more than SHORTEST, in units of 1/√c. For the fences, FENCE_STEP replaces SHORTEST: in at most FEW_DIMENSIONS
+# dimensions, convergence is quadratic, so that the error is then about FENCE_STEP squared.
 STEPS, LONGEST, SHORTEST, FENCE_STEP = 50, 2.0, 1e-7, 1e-3
 # Number that is added to the diagonal of the Hessians, so that rounding does not make them singular.
 RIDGE = 1e-9
-# Maximum number of Newton steps in the attempt to prove that no row is far without estimating the fences.
+# Maximum number of Newton steps in the attempt to prove, without estimating the fences, that no row is far.
 PROOF_STEPS = 3
 # Largest dimension in which Newton steps are taken. In higher dimensions the Hessian is replaced with its upper bound,
 # the identity (majorisation), so that no linear system needs to be solved.
@@ -56,13 +59,14 @@ class Fences(NamedTuple):
     radii: Array
 
     def safe_gap(self, c: float) -> float:
-        """Return a gap such that no row with this gap or a larger gap is far.
+        """Return a gap 1 - c‖x‖² such that no row with this gap or a larger gap is far.
 
         By the triangle inequality, no row of a class is far if its distance from the origin is at most the radius of
-        the fence minus the distance of the centre from the origin.
+        the fence minus the distance of the centre from the origin. If this difference is negative for a class, the gap
+        is infinite, because even a row at the origin may be far.
         """
         radius = np.min(self.radii - 2 * np.arccosh(row_gaps(self.centres, c) ** -0.5))
-        return float(np.cosh(max(radius, 0.0) / 2) ** -2)
+        return float(np.cosh(radius / 2) ** -2) if radius >= 0 else np.inf
 
     def far(self, block: LabelledBlock, c: float) -> Array:
         """Return a mask of the far rows of a block."""
@@ -97,7 +101,7 @@ class Grouped(NamedTuple):
     gaps: Array
     shares: Array  # weights of the rows, which sum to 1 within each class
     counts: Array  # number of rows in each class
-    parts: list[slice]  # slice of ``columns`` that contains the rows of each class
+    parts: list[slice]  # for each class, the slice of ``columns``, ``gaps`` and ``shares`` with its rows
 
 
 NO_FAR_ROWS = FarRows(None, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
@@ -122,12 +126,14 @@ def find_far_rows(data: TrainingData) -> FarRows:
 
 
 def _near_centres(sample: LabelledBlock, data: TrainingData) -> Array | None:
-    r"""Return points near the robust centres, or None if these points prove that no row is far.
+    r"""Return starting points for the search for the robust centres, or None if it is proven that no row is far.
 
-    Let R be the largest distance of a row from the origin, and D the largest distance of a centre from the origin. For
-    each class, compute the third quartile of the distances of its rows from the origin, and let q be the smallest of
-    these quartiles. Then the distance of a row from the centre of its class is at most R + D, and the fence is at a
-    distance of at least q - D + B, where B = BEYOND. Hence no row is far if :math:`2 D \le q + B - R`.
+    All distances are in units of 1/√c. Let R be the largest distance of a row from the origin, and D the largest
+    distance of a centre from the origin. For each class, compute the third quartile of the distances of its rows from
+    the origin, and let q be the smallest of these quartiles. Then the distance of a row from the centre of its class is
+    at most R + D, and the fence is at a distance of at least q - D + B from the centre, where B = BEYOND. Hence no row
+    is far if :math:`2 D \le q + B - R`. The code requires this for D + FENCE_STEP instead of D, because the centres of
+    fences are computed with an error.
     """
     n_classes, c = data.n_classes, data.c
     M = np.zeros((n_classes, data.n_features))
@@ -147,10 +153,11 @@ def _near_centres(sample: LabelledBlock, data: TrainingData) -> Array | None:
 
 
 def _errors(pulls: Array, hessians: Array) -> Array:
-    r"""Return, for each class, an upper bound on the distance from a given point to the robust centre.
+    r"""Return upper bounds on the distances from the current points to the robust centres, in units of 1/√c.
 
-    ``pulls`` and ``hessians`` are the negative gradients g and the Hessians at these points. Along a geodesic, the
-    third derivative of log cosh ρ is at most twice the second. Hence the slope reaches 0 within the distance
+    There is one point per class; ``pulls`` and ``hessians`` are the negative gradients g and the Hessians of
+    :math:`\sum w \log \cosh \rho` at these points. Along a geodesic, the absolute value of the third derivative
+    of log cosh ρ is at most twice the second derivative. Hence the slope of the sum reaches 0 within the distance
     :math:`-\tfrac12 \log(1 - 2 \|g\| / \lambda)`, where λ is the smallest eigenvalue of the Hessian. The bound is
     infinite if :math:`2 \|g\| \ge \lambda`.
     """
@@ -220,8 +227,9 @@ def robust_centres(
 ) -> Array:
     r"""Return the robust centre of each class, which minimises :math:`\sum w \log \cosh \rho`.
 
-    The sum is over the rows of the class, and ρ is the distance of a row to the centre. Newton's method starts at
-    ``start``, by default at the origin, and stops if no step is longer than ``shortest``.
+    The sum is over the rows of the class, w is the weight of a row, and ρ is its distance to the centre in units of
+    1/√c. Newton's method starts at ``start``, by default at the origin, and stops if no step is longer than
+    ``shortest``.
     """
     classes = _by_class(X, codes, gaps, weights, n_classes)
     M = np.zeros((n_classes, X.shape[1])) if start is None else start
@@ -247,8 +255,8 @@ def _derivatives(rows: Grouped, M: Array, c: float) -> tuple[Array, Array | None
 
     Row i of M is the base point for the rows of class i. The negative gradient is the weighted mean of the Klein
     coordinates k = √c z / cosh ρ of the rows about this point, where z is the tangent vector of length sinh(ρ) / √c
-    that points to the row. The Hessian is the weighted mean of I - k kᵀ. In more than FEW_DIMENSIONS dimensions the
-    Hessians are not computed, and None is returned instead.
+    that points to the row. The Hessian is the weighted mean of I - k kᵀ, plus RIDGE on the diagonal. In more than
+    FEW_DIMENSIONS dimensions the Hessians are not computed, and None is returned instead.
     """
     d, counts = M.shape[1], rows.counts
     m = np.repeat(M.T, counts, axis=1)
@@ -296,7 +304,8 @@ def _moved(M: Array, pulls: Array, hessians: Array | None, c: float) -> tuple[Ar
     dot, mm, tt = c * np.sum(M * t, axis=1), c * np.sum(M**2, axis=1), c * np.sum(t**2, axis=1)
     below = 1 + 2 * dot + mm * tt
     moved = ((1 + 2 * dot + tt)[:, None] * M + row_gaps(M, c)[:, None] * t) / below[:, None]
-    # Rounding would place the centre of a class at the rim on the sphere or beyond it; the last point inside is kept.
+    # If all rows of a class are at the rim, the new centre may be rounded to a point on the rim or outside the ball.
+    # The centre then stays where it was, inside the ball.
     return np.where(row_gaps(moved, c)[:, None] > 0, moved, M), float(lengths.max(initial=0.0))
 
 

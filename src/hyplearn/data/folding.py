@@ -143,13 +143,16 @@ def threads_of(n_jobs: int | None) -> int:
 
 
 def _openmp_threads() -> int:
-    """Return the first number in OMP_NUM_THREADS, or 2**31 (no limit) if OpenMP would ignore the value."""
+    """Return the first number in OMP_NUM_THREADS, or 2**31 (no limit) if it is not set or OpenMP would ignore it."""
     outermost = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(outermost) if outermost.isdecimal() and int(outermost) > 0 else 2**31
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread: more threads would change the rounding, and rows are already processed in threads."""
+    """Return a context manager that limits BLAS to one thread.
+
+    More BLAS threads would change the rounding, and blocks are already processed in threads.
+    """
     return _controller().limit(limits=1, user_api="blas")
 
 

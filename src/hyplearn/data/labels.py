@@ -12,7 +12,7 @@ import numpy as np
 from hyplearn.data.points import counted
 from hyplearn.types import Array
 
-# Largest range of integer labels for which classes are found by counting, which is faster than sorting.
+# Range of integer labels below which classes are found by counting, which is faster than sorting.
 FEW_VALUES = 2**16
 
 
@@ -65,7 +65,7 @@ def check_present(labels: Sequence[Any], start: int = 0) -> None:
 
 
 def _is_missing(label: Any) -> bool:
-    """Return whether a label is None, NaN or pandas.NA (which raises an error when it is compared)."""
+    """Return whether a label is None, NaN or pandas.NA (whose comparisons cannot be converted to bool)."""
     if label is None or isinstance(label, str):
         return label is None
     try:
@@ -75,7 +75,7 @@ def _is_missing(label: Any) -> bool:
 
 
 def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
-    """Return the sorted distinct labels and the code of each row; ``start`` is the position of the first row.
+    """Return the sorted distinct labels, and the index of each row's label; ``start`` is the number of the first row.
 
     Integers with a small range and floats with two distinct values are encoded without sorting the rows, which is
     faster. Objects are compared with Python's ``==``, because NumPy ignores trailing NULs when it compares strings.
@@ -109,7 +109,7 @@ def class_sizes(y: Array, start: int = 0) -> tuple[Array, Array]:
 
 
 def _offsets(y: Array) -> Array | None:
-    """Subtract the smallest label from integer labels; return None if their range is large or they are not integers."""
+    """Subtract the smallest label from integer labels; return None if their range is large or if y has no integers."""
     if y.dtype.kind not in "iu" or not len(y):
         return None
     low, high = int(y.min()), int(y.max())
@@ -129,7 +129,7 @@ def _ordered(labels: list[Any]) -> list[Any]:
 
 
 def check_kind(classes: Array) -> None:
-    """Raise if labels are objects other than strings, which scikit-learn does not allow."""
+    """Raise if labels are objects other than strings; scikit-learn does not allow such labels."""
     kinds = sorted({type(label).__name__ for label in classes.tolist() if not isinstance(label, str)})
     if kinds:
         raise ValueError(

@@ -12,7 +12,8 @@ _TOKENS = re.compile(
       | (?P<name>[^\s()\[\],;:']+)""",
     re.VERBOSE,
 )
-# Maps each token to the tokens that may follow it; "name" includes quoted names.
+# _AFTER maps each token to the tokens that may follow it; _SUBTREE contains those that may follow "(" and ",". Quoted
+# names count as "name".
 _SUBTREE = {"(", "name", "length", ",", ")"}
 _AFTER = {
     "start": {"(", "name"},
@@ -38,8 +39,9 @@ class NewickTree(NamedTuple):
     lengths: list[float]
 
 
-# This parser reads 1e5 nested parentheses in 0.19 s. On the same input, newick and dendropy raise RecursionError and
-# ete4 ends with a segmentation fault; scikit-bio needs 0.54 s, and its errors do not give a position.
+# No library is used. On 1e5 nested parentheses, which this parser reads in 0.19 s, the libraries newick and dendropy
+# raise RecursionError, and ete4 ends with a segmentation fault. scikit-bio needs 0.54 s, and its errors give no
+# position.
 def parse_newick(text: str) -> NewickTree:
     """Parse one tree; branches without a length get the length NaN.
 

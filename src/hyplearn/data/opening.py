@@ -1,4 +1,4 @@
-"""Open the source of points for a path, an array or an iterable of blocks."""
+"""Open the source of points for a path, an array, a Dask collection or an iterable of blocks."""
 
 import glob
 import os
@@ -39,13 +39,13 @@ def open_points(
     Parameters
     ----------
     source : path, array on disk, or iterable
-        ``.parquet``, a folder of such files, or a pattern such as ``"cells/*.parquet"``
+        ``.parquet``, ``.pq``, a folder of ``.parquet`` files, or a pattern such as ``"cells/*.parquet"``
             The columns of a table. All files must have the same columns. Page checksums are verified if the files
             contain them. Requires pyarrow.
         ``.csv``, ``.tsv``
             The columns of a table in UTF-8 text. Without a header line, the columns are called "0", "1", ... Labels are
             integers if all of them are written like 7, floats if all of them are written like 7.0, and strings
-            otherwise. The file is parsed again in every pass.
+            otherwise. If the points take more than `memory`, the file is parsed again in every pass.
         ``.npy``
             The points; `label` and `weight` are arrays, or paths of ``.npy`` files.
         ``.npz``
@@ -63,13 +63,14 @@ def open_points(
             A list, or an object whose ``__iter__`` always starts at the first block. Each block must fit into memory.
     points : str or sequence of str, optional
         In a table, the names of the coordinate columns; by default all numeric columns except the label and the
-        weight. In a file of named arrays, the name of the array of points; by default X, x, points, embedding,
-        embeddings, data, X_train or x_train, or else the only two-dimensional array of floats. For AnnData, the same as
-        `basis`.
+        weight. In a file of named arrays, the name of the array of points; by default the only one of X, x, points,
+        embedding, embeddings, data, X_train and x_train that exists, or else the only two-dimensional array of floats.
+        For AnnData, the same as `basis`.
     label : str or array-like, optional
-        In a table, the name of the label column; by default label, labels, target or class, or else (except for
-        AnnData) the only non-numeric column that is not called name. In a file of named arrays, the name of the array
-        of labels; by default y for X, y_train for X_train, and so on, or else y, label, labels or target.
+        In a table, the name of the label column; by default the only one of label, labels, target and class that
+        exists, or else (except for AnnData) the only non-numeric column that is not called name. In a file of named
+        arrays, the name of the array of labels; by default y for X, y_train for X_train, and so on, or else the only
+        one of y, label, labels and target that exists.
     weight : str or array-like, optional
         Name of the column or array of sample weights, or the weights themselves. By default all weights are 1.
     basis : str, optional
@@ -77,7 +78,7 @@ def open_points(
         or else the only key.
     block_rows : int, optional
         Number of rows that are read and processed at once; by default 2²⁰ divided by the number of coordinates. The
-        blocks of an iterable keep their size.
+        blocks of an iterable and the chunks of a Dask collection keep their size.
     memory : int, optional
         Maximum size in bytes of points that are loaded into memory; by default 2²⁷. Larger sources are read again in
         every pass.
@@ -109,10 +110,10 @@ def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
     if any(is_dask(collection) for collection in (X, y, sample_weight)):
         return _dask_points(X, y, sample_weight)
     if isinstance(X, PointSource):
-        if y is not None or sample_weight is not None:
+        if given := [name for name, value in (("y", y), ("sample_weight", sample_weight)) if value is not None]:
             raise ValueError(
-                f"{X.name} already has labels and weights; got y or sample_weight in addition.\n"
-                "Leave out y and sample_weight."
+                f"A source of points takes its labels and weights from open_points; got {' and '.join(given)} in "
+                f"addition to {X.name}.\nPass labels and weights to open_points, with label= and weight=."
             )
         return X
     if isinstance(X, (str, os.PathLike)) or (y is not None and _is_on_disk(X)):
@@ -215,7 +216,8 @@ def _parquet_paths(path: Path) -> list[Path]:
     for file in found:
         if file.suffix.lower() not in PARQUET_SUFFIXES:
             raise ValueError(
-                f"{file} has the suffix {file.suffix!r}; supported suffixes are {', '.join(SUFFIXES)}.\n"
+                f"{file} has {f'the suffix {file.suffix!r}' if file.suffix else 'no suffix'}; supported suffixes are "
+                f"{', '.join(SUFFIXES)}.\n"
                 "Convert the file, or rename it."
             )
     return found
@@ -232,12 +234,12 @@ def _is_mapped(array: Any) -> bool:
 
 
 def _library(array: Any) -> str:
-    # Look up dtype on the type, because dataset.dtype raises an error if the file is closed.
+    # Look up dtype on the type, because the dtype of an h5py dataset raises an error if the file is closed.
     return type(array).__module__.split(".")[0] if hasattr(type(array), "dtype") else ""
 
 
 def _array(array: Any) -> Any:
-    """Convert a memory map, the path of a ``.npy`` file, a dataset or an array-like to an array that can be sliced."""
+    """Convert a memory map, a ``.npy`` path or a dataset to a ``StoredArray``, and any other array to a NumPy array."""
     if array is None or isinstance(array, StoredArray):
         return array
     if isinstance(array, (str, os.PathLike)):
@@ -269,7 +271,7 @@ def _refuse(source: Any, **given: Any) -> None:
 
 
 def _check_names(path: Path, wanted: Wanted) -> None:
-    """Raise unless labels and weights are given by name; if the file is missing, raise FileNotFoundError instead."""
+    """Raise if labels or weights are not passed by name; if the file is missing too, raise FileNotFoundError."""
     for name in (wanted.label, wanted.weight):
         if name is not None and not isinstance(name, str):
             if not path.exists() and not glob.has_magic(str(path)):
@@ -289,7 +291,8 @@ class BlockPoints(PointSource):
     def __init__(self, source: Any, name: str = "the source of blocks") -> None:
         if iter(source) is (again := iter(source)):
             raise ValueError(
-                f"A fit reads its rows several times; got a {type(source).__name__}, which can be read only once.\n"
+                f"A fit reads its rows several times; got an iterator of type {type(source).__name__}, which can be "
+                "read only once.\n"
                 "Pass a list of blocks, or an object whose __iter__ starts from the first block each time."
             )
         self.source, self.name = source, name
@@ -357,12 +360,12 @@ class BlockPoints(PointSource):
 
 
 def _is_listed(given: Any) -> bool:
-    """Return whether an object is a list [points, labels], as yielded by data loaders, and not a table of numbers."""
+    """Return whether an object is a list [X, y] or [X, y, weights], as yielded by data loaders, and not a table."""
     return isinstance(given, list) and len(given) in (2, 3) and np.ndim(given[0]) == 2
 
 
 def _kind(parts: tuple[Any, ...]) -> str:
-    """Return the kind of the labels' dtype, or "none" if there are no labels.
+    """Return the kind of the labels' dtype ("i" also for unsigned integers, "U" also for bytes); "none" without labels.
 
     All blocks must have labels of the same kind, because NumPy would silently convert numbers to strings when it joins
     the labels of several blocks.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hyplearn.data.columns import Columns, TablePoints, Wanted, choose_columns
-from hyplearn.data.points import Block
+from hyplearn.data.points import Block, counted
 from hyplearn.files import WatchedFile, check_kind, damage_named
 from hyplearn.types import Array
 
@@ -28,7 +28,7 @@ class ParquetPoints(TablePoints):
 
     def __init__(self, paths: Sequence[Path], wanted: Wanted) -> None:
         self.paths, self.files, self.counts = tuple(paths), [], []
-        self.name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more files"
+        self.name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {counted(len(paths) - 1, 'more file')}"
         for path in paths:
             with _opened(path) as file:
                 columns, types = _columns(path, file.schema_arrow, wanted)
@@ -119,7 +119,7 @@ class ParquetPoints(TablePoints):
         return batch.column(0)
 
     def _batches(self, file: WatchedFile, names: list[str], start: int = 0) -> Iterator[tuple[int, Any]]:
-        """Yield batches with the positions of their first rows, starting at the row group that contains ``start``."""
+        """Yield batches with the positions of their first rows, starting with the row group of row ``start``."""
         with file.reading(), _opened(file.path) as opened:
             groups, place = _groups_from(opened.metadata, start)
             with damage_named(file.path):
@@ -215,7 +215,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
-    """Return the row groups that contain row ``start`` or later rows, and the number of rows before them."""
+    """Return the indices of the row groups with rows from ``start`` on, and the number of rows before these groups."""
     place = 0
     for group in range(metadata.num_row_groups):
         if place + metadata.row_group(group).num_rows > start:

@@ -23,17 +23,19 @@ T = TypeVar("T")
 # Default memory budget of a source, in bytes. Sources that fit into it are loaded into memory, because repeated
 # passes over a file would be much slower.
 MEMORY = 2**27
-# Default number of coordinates per block (8 MiB). A block takes a few milliseconds, so threads can share a pass, and
-# interrupts are handled quickly. Blocks, and hence sums over blocks, do not depend on the number of threads.
+# Default size of a block: its number of rows times its number of columns (8 MiB in float64). Processing a block takes a
+# few milliseconds, so that threads can share a pass and interrupts are handled quickly. The value is the same for any
+# number of threads, so that sums over blocks are the same, too.
 BLOCK_NUMBERS = 2**20
-# Number of coordinates per piece of a block: small enough that the rows built from a piece stay in the cache.
+# Size of a piece of a block, again rows times columns: small enough that the rows that a solver computes from a piece
+# stay in the cache of the processor.
 PIECE_NUMBERS = 2**17
 
 
 class Block(NamedTuple):
     """Consecutive points of a source, with their labels and weights."""
 
-    X: Array  # the points as they are stored, of shape (n, d), float32 or float64
+    X: Array  # points of shape (n, d): float32 if they are stored as float32, otherwise float64
     y: Array | None  # labels of the points, if the source has labels
     weights: Array | None  # weights of the points, if the source has weights
     start: int  # position of the first point in the source
@@ -44,14 +46,14 @@ class Block(NamedTuple):
         return Block(self.X[index], y, weights, self.start)
 
     def pieces(self, numbers: int) -> Iterator["Block"]:
-        """Split the block into pieces of about ``numbers`` coordinates."""
+        """Split the block into pieces in which rows times columns is about ``numbers``."""
         step = max(1, numbers // self.X.shape[1])
         for first in range(0, len(self.X), step):
             yield self.taken(slice(first, first + step))._replace(start=self.start + first)
 
 
-# Function that a pass calls with each block, or with ``build(piece)`` for each piece of a block, followed by the other
-# arguments of the pass.
+# Function that a pass calls with each block and the other arguments of the pass. If a function ``build`` is given,
+# ``build(piece)`` for each piece of a block is passed instead of the block.
 Function: TypeAlias = Callable[..., Any]
 Build: TypeAlias = Callable[[Block], Any] | None
 # Function that returns the next state, given a block, the current state (which it must not modify) and the number of
@@ -69,19 +71,20 @@ class PointSource(ABC):
     paths : tuple of Path
         Files that contain the points, if any.
     n_features : int
-        Number of coordinates.
+        Number of coordinates of each point.
     n_rows : int or None
-        Number of points, if it is known before a pass.
+        Number of points, or None if it is not known yet.
     feature_names : list of str or None
         Names of the coordinates, or None if they have no names.
     stays : bool
         Whether the points stay on the workers of a cluster, even if they would fit into memory.
     in_memory : bool
-        Whether the points are in memory. Blocks are then views of the array.
+        Whether the points, labels and weights are all arrays in memory.
     memory : int
         Maximum size in bytes of points that are loaded into memory and kept between passes.
     on_block : callable or None
-        Function that is called after each block of a pass, with the number of rows in the block.
+        Function that a pass calls after each block, with the number of rows in the block; a pass over points on workers
+        does not call it.
     n_passes : int
         Number of passes so far.
     """
@@ -107,7 +110,7 @@ class PointSource(ABC):
         """Iterate over the non-empty blocks, starting at block ``first``; every pass yields the same blocks."""
 
     def limited(self, *, block_rows: int | None = None, memory: int | None = None) -> Self:
-        """Set the number of rows per block and the memory budget in bytes; None keeps the current value."""
+        """Set the number of rows per block and the memory budget in bytes (None: unchanged), and return the source."""
         for name, value, least in (("block_rows", block_rows, 1), ("memory", memory, 0)):
             if value is not None:
                 if not isinstance(value, (int, np.integer)) or value < least:
@@ -116,7 +119,11 @@ class PointSource(ABC):
         return self
 
     def map(self, function: Callable[..., T], *arguments: Any, threads: int = 1, first: int = 0) -> Iterator[T]:
-        """Yield ``function(block, *arguments)`` for every block, in order, while the next blocks are read."""
+        """Yield ``function(block, *arguments)`` for each block, in order, starting at block ``first``.
+
+        The function is called in ``threads`` threads. If the points are not in memory, one more thread reads the next
+        block in the meantime.
+        """
         if self.in_memory:
             for rows, result in map_in_threads(_with_length, self.blocks(first), threads, (function, *arguments)):
                 if self.on_block is not None:
@@ -138,7 +145,10 @@ class PointSource(ABC):
                     yield result
 
     def visits(self, function: Visitor[T], state: T, *, threads: int = 1, first: int = 0) -> Iterator[T]:
-        """Update ``state = function(block, state, threads)`` with each block, in order, and yield each new state."""
+        """Update ``state = function(block, state, threads)`` with each block, and yield each new state.
+
+        The blocks are processed in order, starting at block ``first``.
+        """
         for block in read_ahead(self.blocks(first)):
             state = function(block, state, threads)
             if self.on_block is not None:
@@ -153,7 +163,8 @@ class PointSource(ABC):
     def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
         """Run one pass: compute ``function(block, *arguments)`` for every block and merge the results in order.
 
-        If ``build`` is given, the function is called with ``build(piece)`` for every piece of a block instead.
+        If ``build`` is given, the function is called with ``build(piece)`` for every piece of a block, instead of with
+        the block.
         """
         self.n_passes += 1
         if build is not None:
@@ -165,14 +176,14 @@ class PointSource(ABC):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Value that identifies the source and changes when its contents change."""
+        """Value that identifies the source; it changes when the contents change, if the source can detect this."""
         return self.name, self.n_features
 
     def checkpointed(self, path: str | os.PathLike[str], *, every: float = 30.0) -> "PointSource":
         """Return a source of the same points that stores the results of passes in a file.
 
-        If a fit is killed and run again, it continues from this file and gives exactly the same result. The file is
-        written at most once every ``every`` seconds, and removed when the fit is finished.
+        If a fit is killed and run again, it continues from this file, and gives exactly the result of an uninterrupted
+        fit. The file is written at most once every ``every`` seconds, and removed when the fit is finished.
         """
         from hyplearn.data.checkpoint import CheckpointedPoints  # imported here to avoid a circular import
 
@@ -193,7 +204,7 @@ class PointSource(ABC):
         )
 
     def gathered(self, *, labelled: bool = True) -> Block:
-        """Load all points into memory; if ``labelled`` is True, raise an error if there are no labels."""
+        """Load all points into memory as one block; raise if ``labelled`` is True but there are no labels."""
         if self.n_rows is not None and self.paths and all(path.is_file() for path in self.paths):
             advice = "Pass the path or open_points(path) to fit, which reads the file in blocks."
             check_unpacked(
@@ -250,9 +261,9 @@ def checksum(array: Array, so_far: int = 0) -> int:
 
 
 def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) -> None:
-    """Raise unless a block has ``n_features`` columns of floats, one label per row, and valid weights.
+    """Raise unless a block has ``n_features`` columns of floats, and one label and one weight per row.
 
-    Labels may be absent if ``labelled`` is False. Weights may always be absent.
+    Weights must be finite and not negative. Labels may be absent if ``labelled`` is False, and weights in any case.
     """
     X, y, weights = block.X, block.y, block.weights
     if X.ndim != 2 or X.shape[1] != n_features or X.dtype not in (np.float32, np.float64):
@@ -280,12 +291,13 @@ def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) ->
 
 @contextmanager
 def rows_named(block: Block, name: str) -> Iterator[None]:
-    """Add the name of the source and the position of the block to error messages."""
+    """Add the name of the source and the position of the block to the message of a ValueError in the context."""
     try:
         yield
     except ValueError as problem:
         raise ValueError(
-            f"{name}, in the block that starts at row {block.start} (rows below are counted from there): {problem}"
+            f"{name}, in the block that starts at row {block.start} (row numbers in this message count from there): "
+            f"{problem}"
         ) from problem
 
 

@@ -1,6 +1,6 @@
 """Read points from HDF5 files and zarr stores that contain named arrays or AnnData objects.
 
-Rows that were never written raise an error, because h5py and zarr would read them as zeros.
+An error is raised if rows were never written, because h5py and zarr would read them as zeros.
 """
 
 import os
@@ -20,7 +20,7 @@ from hyplearn.files import WatchedFile, WatchedFolder, check_kind, damage_named
 from hyplearn.types import Array
 
 HDF5_MAGIC = b"\x89HDF"
-# Default key of the embedding if an AnnData file has several; hyplearn and Poincaré maps write this key.
+# Key of the embedding that is used by default if an AnnData file contains it; ``hyplearn.single_cell`` writes this key.
 DEFAULT_BASIS = "X_poincare"
 # Maximum number of chunks of a zarr array. The names of all chunks are listed to find missing chunks, and more names
 # would take gigabytes of memory.
@@ -37,7 +37,7 @@ class Hdf5Array(StoredArray):
             raise ValueError("The file of an HDF5 dataset is closed.\nOpen it again, and keep it open during the fit.")
         path = Path(dataset.file.filename)
         self.name = f"{path}, {dataset.name}"
-        # The HDF5 file may exist only in memory.
+        # If the HDF5 file exists only in memory, there is no file on disk to watch for changes.
         self.file = WatchedFile(path) if path.is_file() else None
         is_string = h5py.check_string_dtype(dataset.dtype) is not None
         self.dataset = dataset.asstr() if is_string else dataset
@@ -53,7 +53,7 @@ class Hdf5Array(StoredArray):
 
 
 def _check_written(dataset: Any, name: str) -> None:
-    """Raise if parts of a dataset were never written."""
+    """Raise if parts of a dataset were never written, or if it is stored in other files."""
     if dataset.is_virtual or dataset.external:
         raise ValueError(
             f"{name} is stored in other files; if one of them is missing, HDF5 reads zeros instead.\n"
@@ -74,10 +74,11 @@ def _check_written(dataset: Any, name: str) -> None:
 class ZarrArray(StoredArray):
     """Array in a zarr store.
 
-    zarr reads a missing chunk as zeros, and by default it does not store a chunk that contains only zeros. Since the
-    two cases cannot be distinguished, every missing chunk raises an error. Chunks within shards cannot be listed. In
-    the first pass, the rows of a sharded array are therefore read twice, with two different fill values: the two
-    results differ in missing chunks.
+    zarr reads a missing chunk as the fill value, usually 0. A chunk is missing if it was never written, or if it
+    contains only the fill value: by default, zarr does not store such chunks. Since the two cases cannot be
+    distinguished, an error is raised if a chunk is missing. Chunks within shards cannot be listed. In the first pass,
+    the rows of a sharded array are therefore read twice, with two different fill values: the two results differ in
+    missing chunks.
     """
 
     def __init__(self, array: Any) -> None:
@@ -96,7 +97,7 @@ class ZarrArray(StoredArray):
         rows = self._read(self.array, start, stop)
         if self.twin is not None and stop > self.compared:
             if checksum(rows) != checksum(self._read(self.twin, start, stop)):
-                self._refuse(f"chunks of the rows {start} to {stop - 1}")
+                self._refuse(f"some chunks of the rows {start} to {stop - 1}")
             if start <= self.compared:
                 self.compared = stop
         return rows
@@ -107,7 +108,10 @@ class ZarrArray(StoredArray):
         return np.array(rows.tolist(), dtype=str) if rows.dtype.kind in "OT" else rows
 
     def check(self) -> None:
-        """Raise if a chunk was changed or removed."""
+        """Raise if a chunk was changed or removed.
+
+        If the store is not local, only removed chunks are detected, and nothing if the array is sharded.
+        """
         super().check()
         if self.file is None:
             self._check_chunks()
@@ -177,7 +181,7 @@ def open_zarr(path: Path) -> Any:
     try:
         import zarr
     except ImportError as error:
-        raise ImportError("Reading zarr needs zarr: pip install 'hyplearn[zarr]'.") from error
+        raise ImportError("Reading zarr stores needs the package zarr: pip install 'hyplearn[zarr]'.") from error
     if not path.exists():
         raise FileNotFoundError(f"There is no file or folder {path}.\nCheck the path.")
     with damage_named(path):
@@ -188,7 +192,7 @@ class ObservationColumn(StoredArray):
     """Column of AnnData's observations (``obs``), which may have missing values.
 
     If ``categories`` are given, the values are category codes, which are negative for missing values. If a ``mask`` is
-    given, it is True for missing values.
+    given, it is True for missing values. Otherwise, missing values are NaN.
     """
 
     def __init__(self, values: StoredArray, categories: Array | None = None, mask: StoredArray | None = None) -> None:
@@ -229,7 +233,7 @@ class Store:
     """Named arrays in an HDF5 file or a zarr store.
 
     The function ``stored`` converts an h5py dataset or a zarr array to a :class:`StoredArray`; the function ``mask``
-    converts a mask of missing values.
+    does the same for a mask of missing values.
     """
 
     def __init__(
@@ -238,7 +242,10 @@ class Store:
         self.path, self.content, self.stored, self.mask = path, content, stored, mask
 
     def points(self, wanted: Wanted) -> ArrayPoints:
-        """Return the points with labels and weights, which are found by the given names or by naming conventions."""
+        """Return the points with labels and weights.
+
+        If the names of points or labels are not given, naming conventions are used.
+        """
         is_array = isinstance(wanted.points, str) and wanted.points in self.content
         if wanted.basis is not None or ("obsm" in self.content and not is_array):
             return self._annotated(wanted)
@@ -274,7 +281,7 @@ class Store:
         return points
 
     def _observed(self, name: str) -> Any:
-        """Return a column of ``obs`` or, if there is no column with this name, the expression of a gene."""
+        """Return the column of ``obs`` or, if it does not exist, the expression of the gene with the given name."""
         obs = self.content["obs"]
         if name in obs:
             return self._column(obs, name)

@@ -10,13 +10,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hyplearn.data.columns import HEAD_ROWS, TablePoints, Wanted, choose_columns
-from hyplearn.data.points import Block
+from hyplearn.data.points import Block, counted
 from hyplearn.files import WatchedFile, check_kind
 from hyplearn.types import Array
 
-# Number of lines per batch. With 10,000 lines, garbage collection more than doubles the time: 4.7 s instead of 2.0 s
-# for 1e6 lines of 3 fields. Two faster readers are not used: numpy.loadtxt (1.1 s) does not read labels, and
-# pyarrow.csv (0.45 s) by default treats the first row as a header, reads 007 as 7 and accepts an unclosed quote.
+# Number of lines per batch. Batches of 10,000 lines would more than double the time through garbage collection: 4.7 s
+# instead of 2.0 s for 1e6 lines of 3 fields. Two faster readers are not used: numpy.loadtxt (1.1 s) does not read
+# labels, and pyarrow.csv (0.45 s) by default treats the first row as a header, reads 007 as 7 and accepts an unclosed
+# quote.
 BATCH_ROWS = 300
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
@@ -28,9 +29,10 @@ Row: TypeAlias = tuple[int, list[str]]
 class TextPoints(TablePoints):
     """Source of points in a ``.csv`` or ``.tsv`` file, which is parsed again in every pass.
 
-    The first line is a header if none of its fields is a number, or if its numbers are 0, 1, 2, ...; otherwise the
-    columns are called "0", "1", ... The labels are integers if all of them are written like 7 (not like 007), floats if
-    all of them are written like 7.0, and strings otherwise. This is decided in a first pass over the labels.
+    The first line is a header if none of its fields is a number, or if it has two or more numbers and they are 0, 1, 2,
+    ...; otherwise the columns are called "0", "1", ... The labels are integers if all of them are written like 7 (not
+    like 007), floats if all of them are written like 7.0, and strings otherwise. Their type is determined in a first
+    pass over the labels.
     """
 
     def __init__(self, path: Path, wanted: Wanted) -> None:
@@ -50,7 +52,7 @@ class TextPoints(TablePoints):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Columns of the table, and state of the file."""
+        """Names of the columns that are read, and the path, size, modification time and inode number of the file."""
         return ", ".join(self.columns.read), str(self.path), *self.file.state
 
     def parts(self, start: int) -> Iterator[Block]:
@@ -73,7 +75,10 @@ class TextPoints(TablePoints):
             return [fields[j].strip() for _, fields in itertools.islice(self._below(), most)]
 
     def values(self, column: str) -> Array:
-        """Read one column, as numbers if all of its non-empty fields are numbers, and otherwise as strings."""
+        """Read one column: as numbers if it has non-empty fields and all of them are numbers, otherwise as strings.
+
+        An empty field becomes NaN in a column of numbers, and None in a column of strings.
+        """
         fields = self.strings(column)
         given = [field for field in fields if field]
         if len(given) == len(fields) and all(map(_INTEGER.fullmatch, given)):
@@ -83,7 +88,7 @@ class TextPoints(TablePoints):
         return np.array([field or None for field in fields], dtype=object)
 
     def _below(self) -> Iterator[Row]:
-        """Iterate over the lines below the header."""
+        """Iterate over the lines below the header, or over all lines if there is no header."""
         return itertools.islice(_rows(self.path), int(self.named), None)
 
     def _batches(self, start: int = 0) -> Iterator[list[Row]]:
@@ -91,7 +96,7 @@ class TextPoints(TablePoints):
         return iter(lambda: list(itertools.islice(rows, BATCH_ROWS)), [])
 
     def _label_type(self, name: str) -> tuple[type, int]:
-        """Return the type of the labels, and the number of rows."""
+        """Return the type of the labels (integer, float or string), and the number of rows."""
         patterns: dict[type, re.Pattern[str]] = {np.int64: _INTEGER, np.float64: _FLOAT}
         count = 0
         with self.file.reading():
@@ -128,12 +133,15 @@ def text_table(path: Path) -> tuple[list[str], list[list[str]]]:
     check_kind(path)
     lines = [[field.strip() for field in fields] for _, fields in _rows(path)]
     if len(lines) < 2:
-        raise ValueError(f"{path} has a header but no rows.\nAdd at least one row.")
+        raise ValueError(
+            f"{path} has {counted(len(lines), 'non-blank line')}; expected a header and at least one row.\n"
+            "Add the missing lines."
+        )
     return lines[0], lines[1:]
 
 
 def _rows(path: Path) -> Iterator[Row]:
-    """Yield the line number and the fields of each non-blank line; raise if the number of fields changes."""
+    """Yield the line number and the fields of each non-blank line; raise an error if the numbers of fields differ."""
     width, delimiter = 0, "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
@@ -157,11 +165,11 @@ def _rows(path: Path) -> Iterator[Row]:
 
 
 def _check_delimiter(path: Path, line: int, fields: list[str], delimiter: str) -> None:
-    """Raise an error if the fields of the first line seem to be separated by another delimiter."""
+    """Raise an error if the first line is a single field that contains a delimiter other than ``delimiter``."""
     others = [mark for mark in ",;\t" if mark != delimiter and mark in fields[0]]
     if len(fields) == 1 and others:
         raise ValueError(
-            f"{path}, line {line}: {fields[0]!r} is one field, because {path.suffix} files are separated by "
+            f"{path}, line {line}: {fields[0]!r} is one field, because fields in {path.suffix} files are separated by "
             f"{delimiter!r}, not by {others[0]!r}.\nSave the file with commas as .csv, or with tabs as .tsv."
         )
 
@@ -172,14 +180,15 @@ def _names(rows: Sequence[Row]) -> tuple[list[str], bool]:
         return [], False
     fields = [field.strip() for field in rows[0][1]]
     numbers = [field for field in fields if is_number(field)]
-    # A line 0, 1, 2, ... is a header that pandas writes for unnamed columns: as a point it would lie outside the ball.
+    # pandas writes the header 0, 1, 2, ... for unnamed columns. Such a line is not taken for a point: at the default
+    # curvature, -1, a point with these coordinates would not lie inside the ball.
     if not numbers or (len(numbers) > 1 and numbers == [str(k) for k in range(len(numbers))]):
         return fields, True
     return [str(j) for j in range(len(fields))], False
 
 
 def is_number(field: str) -> bool:
-    """Return whether a field of a table is a number."""
+    """Return whether a field of a table is a number; "nan" and "inf" count as numbers."""
     try:
         float(field)
     except ValueError:

@@ -1,6 +1,6 @@
 """Training data: validated points from any source, in blocks with label codes and weights.
 
-Points in memory are encoded once and kept; blocks of files and Dask chunks are encoded again in every pass.
+For points in memory, these blocks are built once and kept; for other sources, they are built again in every pass.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,10 @@ from hyplearn.types import Array
 
 @checkpointable
 class Costs(NamedTuple):
-    """Smallest positive cost (infinity if there is none), largest cost, and sum of the costs."""
+    """Smallest positive cost of a row (infinity if there is none), largest cost, and sum of the costs.
+
+    The cost of a row is its weight, or its weight times C.
+    """
 
     lowest: float
     highest: float
@@ -48,13 +51,13 @@ in_any_order(Costs.merged)
 
 
 class LabelledBlock(NamedTuple):
-    """Block of consecutive, validated rows of the training data."""
+    """Validated rows of the training data: consecutive rows of the source, or rows selected from these."""
 
     X: Array  # points inside the ball, float32 or float64, of shape (n, d)
     codes: Array  # index of each row's label in the sorted classes
-    weights: Array | None  # sample weight times class weight; None if all are 1
+    weights: Array | None  # sample weight times class weight, or 0 for rows left out of the fit; None: all are 1
     gaps: Array  # 1 - c‖x‖² of every row
-    start: int = 0  # position of the first row in the source
+    start: int = 0  # position of the first row in the source; selecting rows does not change it
 
     def taken(self, index: Array | slice) -> "LabelledBlock":
         """Return a block with the rows at the given positions and the same ``start``."""
@@ -76,22 +79,23 @@ class LabelledBlock(NamedTuple):
 class Encoder:
     """Callable that converts a block of a source to a labelled block.
 
-    ``classes`` contains the sorted class labels, and ``factors`` the class weights. If ``project`` is True, rows on or
-    outside the rim of the ball are moved to the largest radius inside it.
+    ``classes`` contains the sorted class labels, and ``factors`` the weight of each class. If ``project`` is True, rows
+    on or outside the rim of the ball are moved inside the ball, about as close to the rim as float64 permits.
     """
 
     classes: Array
     factors: Array
     c: float
     project: bool = False
-    far: Callable[[LabelledBlock, float], Array] | None = None  # returns a mask of the far rows, which get weight 0
+    # Function that returns a mask of the far rows of a block (see far_rows.py), which get weight 0.
+    far: Callable[[LabelledBlock, float], Array] | None = None
 
     def __call__(self, block: Block, gaps: Array | None = None) -> LabelledBlock:
-        """Encode a validated block; ``gaps`` are the gaps of its rows, if they are already known."""
+        """Encode a validated block; ``gaps`` contains 1 - c‖x‖² of its rows, if these values are already known."""
         X, codes = block.X, self.codes(block.y)
         gaps = row_gaps(X, self.c) if gaps is None else gaps
         if self.project and not np.all(gaps > 0):
-            # Compute in float64, so that the same points give the same results in float32 and float64.
+            # Compute in float64, so that points give the same result whether they are stored as float32 or float64.
             X = np.ascontiguousarray(pull_inside(X.astype(np.float64), self.c))
             gaps = row_gaps(X, self.c)
         labelled = LabelledBlock(X, codes, self._weights(block.weights, codes), gaps, block.start)
@@ -100,7 +104,7 @@ class Encoder:
         return labelled._replace(weights=np.where(self.far(labelled, self.c), 0.0, labelled.row_weights))
 
     def codes(self, y: Array | None) -> Array:
-        """Return the index of each label in the classes."""
+        """Return the index of each label in ``classes``."""
         assert y is not None
         if self.classes.dtype.kind == "O":
             return object_codes(y, self.classes)
@@ -119,9 +123,9 @@ class Encoder:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Validated points with label codes and class counts, created after the pass that counts the classes."""
+    """Validated points with label codes, and the number of rows and the total weight of each class."""
 
-    # Source of the points; if they fit into memory, an ArrayPoints of the loaded points.
+    # Source of the points; an ArrayPoints if they are in memory.
     points: PointSource
     encoder: Encoder
     # Number of rows of each class.
@@ -131,9 +135,9 @@ class TrainingData:
     # Smallest positive, largest and total weight of the rows.
     weights: Costs
     threads: int = 1
-    # Gaps of the rows of each block, if the counting pass kept them.
+    # Gaps 1 - c‖x‖² of the rows of each block; empty if they were not kept when the classes were counted.
     gaps: Sequence[Array] = ()
-    # Smallest gap of all rows, or 0 if it is not known.
+    # Smallest gap of all rows, before rows outside the ball are moved inside; 0 if it is not known.
     least_gap: float = 0.0
 
     @classmethod
@@ -177,12 +181,12 @@ class TrainingData:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the points are in memory; if so, labelled blocks and rows are kept between passes."""
+        """Whether the points are in memory; if so, labelled blocks are kept between passes."""
         return self.points.in_memory
 
     @cached_property
     def blocks(self) -> list[LabelledBlock]:
-        """Labelled blocks of points that are in memory; they are encoded only once."""
+        """All labelled blocks, built at the first access and kept; used only if the points are in memory."""
         known = zip(self.points.blocks(), self.gaps or repeat(None), strict=False)
         return list(map_in_threads(lambda pair: self.encoder(*pair), known, self.threads))
 
@@ -204,11 +208,12 @@ class TrainingData:
         return LabelledBlock(*self.fold(_columns, columns_joined))
 
     def subsampled(self, most: int, sides: Array | None = None) -> tuple[LabelledBlock, bool]:
-        """Return a subsample of about ``most`` rows, balanced between sides, and whether rows were left out.
+        """Return a subsample of at most about ``most`` rows, and whether rows were left out.
 
-        ``sides`` gives the side of each class in a binary problem; by default each class is a separate side. Whether a
-        row is kept depends only on its position in the source and its side. The weights of the rows that are kept are
-        increased to represent the rows that were left out.
+        ``sides`` gives the side of each class in a binary problem; by default each class is a separate side. If rows
+        are left out, at most about ``most`` divided by the number of sides are kept from each side. For the same
+        ``most`` and the same numbers of rows per side, whether a row is kept depends only on its side and its position
+        in the source. The weights of the kept rows are increased to represent the rows that were left out.
         """
         sides = np.arange(self.n_classes) if sides is None else sides
         counts = np.bincount(sides, self.counts).astype(np.int64)
@@ -218,7 +223,7 @@ class TrainingData:
         return LabelledBlock(*self.fold(_subsample_block, columns_joined, sides, strides)), True
 
     def reweighted(self, weights: Array) -> "TrainingData":
-        """Return the training data with other weights; in cross-validation, held-out rows have weight 0."""
+        """Return the training data with the given row weights; cross-validation gives held-out rows weight 0."""
         parts = [block._replace(weights=weights[block.start : block.start + len(block.X)]) for block in self.blocks]
         codes = joined([block.codes for block in parts])
         totals = np.bincount(codes, weights, minlength=self.n_classes)
@@ -244,7 +249,10 @@ def _subsample_block(block: LabelledBlock, sides: Array, strides: Array) -> tupl
 
 
 def subsample_strides(counts: Array, most: int) -> Array:
-    """Return a stride k for each class; keeping one in k rows gives about ``most`` rows, balanced between classes."""
+    """Return a stride k for each class: keeping one in k rows of each class gives at most about ``most`` rows in total.
+
+    If rows are left out, at most about ``most / len(counts)`` rows of each class are kept.
+    """
     if counts.sum() <= most:
         return np.ones_like(counts)
     return np.maximum(1, -(-counts // max(1, most // len(counts))))

@@ -1,4 +1,4 @@
-"""Synthetic points, published embeddings, images, a small bundled dataset, and readers for local files."""
+"""Synthetic points, published embeddings, two trees (mammals, Web of Life), and readers for local files."""
 
 from hyplearn.datasets.files import (
     load_cifar10_images,

@@ -29,9 +29,12 @@ _LAYOUT = (
     "x_train of shape (n, {0}) and x_test of shape (m, {0}), {1} (in the paper n = 5600, m = 2400, {2}), and y_train "
     "and y_test, their integer class numbers from 0"
 )
-_BALL_LAYOUT = _LAYOUT.format("d", "points inside the open unit ball", "d = 512")
-_IMAGENET_LAYOUT = _LAYOUT.format("3, h, w", "bytes", "h = w = 84")
-_INSTALL = "Install Debian's package dataset-fashion-mnist, or set HYPLEARN_DATA to a directory with the four files."
+_BALL_LAYOUT = _LAYOUT.format("d", "whose rows lie in the open unit ball", "d = 512")
+_IMAGENET_LAYOUT = _LAYOUT.format("3, h, w", "both of dtype uint8", "h = w = 84")
+_INSTALL = (
+    "Install Debian's package dataset-fashion-mnist, or pass a directory that contains the four files of Fashion-MNIST "
+    "as HYPLEARN_DATA or data_home."
+)
 _CIFAR_SHAPE = (3, 32, 32)
 
 
@@ -53,17 +56,19 @@ def load_points(
         Name of the array of points, or names of the columns of coordinates. The default is the same as in
         :func:`hyplearn.open_points`.
     label : str, optional
-        Name of the array or column of labels, with the same default. For ``.npy`` files, path of the file of labels.
+        Name of the array or column of labels. The default is the same as in :func:`hyplearn.open_points`. For ``.npy``
+        files, path of the file of labels.
     labelled : bool, default=True
-        Whether to look for labels if `label` is None. If False, columns of a table that are not numeric are omitted,
-        and so are numeric columns called label, labels, target or class.
+        Whether to look for labels if `label` is None. If False, columns of a table that are called label, labels,
+        target or class are used as coordinates only if `points` names them.
 
     Returns
     -------
     X : ndarray of shape (n, d)
         The points, as float32 if they are stored as float32, otherwise as float64. They need not lie in a ball.
     y : ndarray of shape (n,) or None
-        The labels. Labels in text files are converted to integers or floats if all of them can be converted.
+        The labels, or None if there are none. Labels in text files are integers if all of them are written like 7,
+        floats if all of them are written like 7.0, and strings otherwise.
 
     Raises
     ------
@@ -170,7 +175,8 @@ def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
     Parameters
     ----------
     data_home : path, optional
-        Directory of this file. The default is the directory named by the environment variable ``HYPLEARN_DATA``.
+        Directory that contains this archive. The default is the directory named by the environment variable
+        ``HYPLEARN_DATA``.
 
     Returns
     -------
@@ -199,7 +205,7 @@ def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
     """Load an embedding of mini-ImageNet that you have computed and saved.
 
     The paper uses an embedding of 5,600 training and 2,400 test images in 512 dimensions, computed as in Khrulkov et
-    al. (2020). The authors did not publish it. Save your own embedding with the array names of the published files::
+    al. (2020). The authors did not publish it. Save your own embedding in the format of their published embeddings::
 
         np.savez("mini-imagenet_poincare_embedding.npz", x_train=..., y_train=..., x_test=..., y_test=...)
         np.save("mini-imagenet_reference_points_gt.npy", points)  # optional, one row for each class
@@ -228,8 +234,8 @@ def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
     ((2, 2), None)
     """
     advice = (
-        f"The authors did not publish this file. Save your own embedding in it, with {_BALL_LAYOUT}. Pass its "
-        "directory as HYPLEARN_DATA or data_home."
+        f"The authors of the paper did not publish this file. Save your own embedding under this name, with "
+        f"{_BALL_LAYOUT}. Pass its directory as HYPLEARN_DATA or data_home."
     )
     path = _find(EMBEDDING, search_folders(data_home, ""), advice)
     images = _read_split(path, _BALL_LAYOUT)
@@ -299,12 +305,12 @@ def read_idx(path: Path, n_axes: int) -> Array:
 
 
 def _read_cifar(path: Path) -> tuple[Array, Array]:
-    """Read a batch of CIFAR10, in which each image is a label byte followed by its red, green and blue planes."""
+    """Read a batch of CIFAR10; each image is stored as a label byte, then its red, green and blue planes."""
     content = np.frombuffer(path.read_bytes(), dtype=np.uint8)
     width = 1 + math.prod(_CIFAR_SHAPE)
     if not content.size or content.size % width:
         raise ValueError(
-            f"{path} has {content.size:,} bytes, which is not a multiple of {width:,}.\nDownload the file again."
+            f"{path} has {content.size:,} bytes; expected a positive multiple of {width:,}.\nDownload the file again."
         )
     rows = content.reshape(-1, width)
     X, y = rows[:, 1:].reshape(-1, *_CIFAR_SHAPE), rows[:, 0].astype(np.int64)
@@ -313,11 +319,11 @@ def _read_cifar(path: Path) -> tuple[Array, Array]:
 
 
 def _check_pairs(where: str, X: Array, y: Array, n_classes: float) -> None:
-    """Raise an error unless there is one label per image and all labels are class numbers."""
+    """Raise an error unless there is one label per image, a non-negative integer below ``n_classes``."""
     if y.shape != X.shape[:1]:
         raise ValueError(
             f"Expected one label per image in {where}; got {len(X):,} images, but labels of shape {y.shape}.\n"
-            "Download the files again."
+            "Download or save the files again."
         )
     wrong = (y != np.floor(y)) | (y < 0) | (y >= n_classes)
     if wrong.any():

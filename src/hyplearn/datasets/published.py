@@ -28,21 +28,21 @@ The mammals of WordNet 3.0 in the Poincaré disk
 -----------------------------------------------
 1170 nodes, 2 features, 13 classes.
 
-Each row is a noun of WordNet's hierarchy below "mammal", from the root to breeds of dogs; `parents` holds the tree. The
-points are computed from the tree alone, without the labels: the root is the origin, each child lies at hyperbolic
-distance 1 from its parent, and the directions away from a parent are divided among its children in proportion to their
-numbers of leaves to the power 0.7. No two edges cross. Tree distances are on average 1.31 times the hyperbolic
-distances, and never smaller; the largest ratio, 61, is between two of the 35 children of "rodent". The farthest point
-has hyperbolic radius 8.24.
+Each row is a noun in WordNet's hierarchy of mammals, from the root, "mammal", to breeds of dogs; `parents` holds the
+tree. The points are computed from the tree alone, without the labels: the root is the origin, each child lies at
+hyperbolic distance 1 from its parent, and the directions away from a parent are divided among its children in
+proportion to m^0.7, where m is the number of leaves in the subtree of a child. No two edges cross. The ratio of tree
+distance to hyperbolic distance is at least 1, and 1.31 on average over all pairs of nodes; the largest ratio, 61,
+occurs for two of the 35 children of "rodent". The farthest point is at hyperbolic distance 8.24 from the origin.
 
-The label of each node is the order to which it belongs:
+The label of each node is the order to which it belongs. Numbers of nodes:
 
 carnivores 366, even-toed ungulates 185, rodents 139, odd-toed ungulates 116, primates 105, bats 41, marsupials 37,
 cetaceans 33, lagomorphs 25, edentates 22, pinnipeds 22, insectivores 21; other 58: nodes that belong to no order
 (mammal, ungulate, livestock) and small orders (elephants, sea cows, monotremes).
 
 The orders are those of WordNet, which counts seals as aquatic mammals, not as carnivores. Repeated names are numbered:
-"pony", "pony 2". The file is made by tools/make_mammals.py in the source repository.
+"pony", "pony 2". The data file is made by tools/make_mammals.py in the source repository.
 
 WordNet 3.0 Copyright 2006 by Princeton University. All rights reserved. The licence is in the file WORDNET_LICENSE next
 to the data.
@@ -140,7 +140,9 @@ class Publication(NamedTuple):
     def download(self, name: str) -> bytes:
         """Download a file and verify its checksum."""
         url = self.url_of(name)
-        by_hand = "Try again, or save the file in a directory and pass that directory as HYPLEARN_DATA or data_home."
+        by_hand = (
+            f"Try again, or save it as {name} in a directory and pass that directory as HYPLEARN_DATA or data_home."
+        )
         try:
             with urllib.request.urlopen(url, timeout=self.timeout) as response:
                 content: bytes = response.read()
@@ -179,12 +181,12 @@ reference_points  row k is the authors' reference point for class k against the 
 Source: E. Chien, C. Pan, P. Tabaghi, O. Milenkovic, "Highly Scalable and Provably Accurate Classification in Poincaré
 Balls", ICDM 2021; https://github.com/thupchnsky/PoincareLinearClassification, MIT licence, © 2021 Chao Pan.
 """
-_ON_A_LATTICE = "They lie on a pixel grid and are not the output of an algorithm in the paper."
+_ON_A_LATTICE = "These points lie on a pixel grid and are not the output of an algorithm in the paper."
 _SETS = {
     "olsson": {
         "title": "Olsson's single cells",
         "origin": "RNA of single cells (Olsson et al., Nature, 2016), embedded as in Klimovskaia et al. (2020).",
-        "points_note": "They are midpoints of vertices of Euclidean hulls.",
+        "points_note": "It is the midpoint of two vertices of Euclidean hulls: one of class k, and one of the rest.",
     },
     "cifar": {
         "title": "CIFAR10",
@@ -209,7 +211,8 @@ def fetch_olsson(*, data_home: str | os.PathLike[str] | None = None, download_if
         ``HYPLEARN_CACHE`` or, if it is not set, ``hyplearn`` in the platform's cache directory. The directory named by
         the environment variable ``HYPLEARN_DATA`` is searched first.
     download_if_missing : bool
-        Whether to download files that are in neither directory (7 kB). If False, an error is raised instead.
+        Whether to download files (7 kB in total) that are in neither directory, and to replace damaged files in
+        `data_home`. If False, an error is raised instead.
 
     Returns
     -------
@@ -298,7 +301,7 @@ def _integers(labels: Array) -> Array:
 # Pooch is not used here, because it would add 8 packages and save only about 30 lines. Moreover, it has no
 # ``download_if_missing=False``, and its error for a missing network does not suggest a next step (pooch 1.9).
 def published_content(name: str, home: Path, download_if_missing: bool, publication: Publication) -> bytes:
-    """Read a published file from HYPLEARN_DATA or from `home`; otherwise, download it and save it in `home`."""
+    """Read a published file from HYPLEARN_DATA or `home`; download it to `home` if it is missing or damaged there."""
     first = os.environ.get("HYPLEARN_DATA")
     if first and (given := Path(first).expanduser() / name).is_file():
         content = given.read_bytes()
@@ -312,9 +315,10 @@ def published_content(name: str, home: Path, download_if_missing: bool, publicat
         if _sha256(content) == publication.sha256[name]:
             return content
     elif not download_if_missing:
+        where = f" or in HYPLEARN_DATA={first}" if first else ", and HYPLEARN_DATA is not set"
         raise FileNotFoundError(
-            f"{name} is neither in HYPLEARN_DATA={first or ''!r} nor in {home}.\n"
-            f"Pass download_if_missing=True, or download it from {publication.url_of(name)}."
+            f"{name} is not in {home}{where}.\n"
+            f"Pass download_if_missing=True, or save {publication.url_of(name)} as {kept}."
         )
     content = publication.download(name)
     try:

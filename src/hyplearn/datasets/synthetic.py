@@ -10,14 +10,16 @@ import numpy as np
 from hyplearn.geometry import signed_distance
 from hyplearn.types import Array
 
-# BLOCK_NUMBERS is the number of coordinates per block (1 MiB), so that a block stays in the processor's cache while it
-# is drawn and filtered. LEAST_BLOCK_ROWS is the minimum number of rows per block for small n_samples; without it, the
-# search for a rare class would draw only a few points per call.
+# Points are drawn in blocks. BLOCK_NUMBERS is the maximum number of coordinates per block (1 MiB), chosen so that a
+# block stays in the processor's cache while it is drawn and filtered. Within this limit, a block has at least
+# LEAST_BLOCK_ROWS rows, even if n_samples is smaller; otherwise, the search for a rare class would draw only a few
+# points per block.
 BLOCK_NUMBERS = 2**17
 LEAST_BLOCK_ROWS = 1000
 
-# An error is raised if fewer than one in MOST_DRAWN_PER_ROW = 100 points is kept, but only after a million points (100
-# times ROWS_OF_GRACE). With the paper's widest margin, 1, half of the points are kept at d = 2, and 5 % at d = 1000.
+# An error is raised if the number of points drawn exceeds MOST_DRAWN_PER_ROW times the sum of ROWS_OF_GRACE and the
+# number of points kept, that is, if fewer than about one in 100 is kept after the first million points. In the paper,
+# the share of points kept is larger: with the widest margin, 1, it is 50 % for d = 2 and 5 % for d = 1000.
 MOST_DRAWN_PER_ROW = 100
 ROWS_OF_GRACE = 10_000
 
@@ -46,8 +48,8 @@ def make_ball_classification(
     margin : float
         Smallest allowed hyperbolic distance of a point from the hyperplane.
     reference_norm : float
-        Euclidean norm of p. The default is the paper's 2R/5. A larger norm makes the boundary more curved and the
-        classes less balanced.
+        Euclidean norm of p. The default is the paper's 2R/5 for the default radius R. A larger norm makes the boundary
+        more curved and the classes less balanced.
     radius : float
         Euclidean radius R of the ball from which points are drawn; below 1.
     random_state : None, int, numpy.random.RandomState or numpy.random.Generator
@@ -66,20 +68,22 @@ def make_ball_classification(
     Raises
     ------
     ValueError
-        If the parameters allow a hyperplane that leaves one class empty, or if too few random points lie outside the
-        margin or in one of the classes.
+        If a parameter is out of range, if the parameters allow a hyperplane that leaves one class empty, or if too few
+        random points lie outside the margin or in one of the classes.
 
     Notes
     -----
-    Within the ball, signed distances to H range from :math:`\delta_0 - \rho` to :math:`\delta_0 + \rho`, where
-    :math:`\delta_0` is the signed distance of the origin and :math:`\rho = 2 \operatorname{artanh} R`. Moreover,
+    Within the ball of radius R, signed distances to H range from :math:`\delta_0 - \rho` to :math:`\delta_0 + \rho`,
+    where :math:`\delta_0` is the signed distance of the origin and :math:`\rho = 2 \operatorname{artanh} R`. Moreover,
     :math:`|\delta_0| \le 2 \operatorname{artanh} \|p\|`, with equality if w is parallel to p. Therefore no class is
     empty for any w if
 
     .. math:: \text{margin} < 2 \operatorname{artanh} R - 2 \operatorname{artanh} \|p\|.
 
-    This condition is required, so that w is uniform and errors do not depend on the seed.
-    If all `n_samples` points fall on one side, the last row is replaced with the next point of the other side.
+    The parameters must satisfy this condition. Without it, a class could be empty for some w. If such a w were replaced
+    with a new one, w would not be uniform; if an error were raised instead, it would depend on the seed.
+
+    If all `n_samples` points fall on one side, the last row is replaced with the next random point of the other side.
 
     Examples
     --------
@@ -110,7 +114,7 @@ def sample_classes(
     block_numbers: int = BLOCK_NUMBERS,
     rows_of_grace: int = ROWS_OF_GRACE,
 ) -> tuple[Array, Array, Array, Array]:
-    """Draw X, y, p and w for :func:`make_ball_classification`, in blocks of ``block_numbers`` coordinates.
+    """Draw X, y, p and w for :func:`make_ball_classification`, in blocks of at most ``block_numbers`` coordinates.
 
     An error is raised if the number of points drawn exceeds ``MOST_DRAWN_PER_ROW`` times the sum of ``rows_of_grace``
     and the number of rows filled so far.
@@ -175,8 +179,8 @@ def _uniform_in_ball(rng: np.random.Generator, n: int, d: int, radius: float) ->
     .. math:: x = \frac{R \, g}{\sqrt{\|g\|^2 + 2 e}}, \qquad g \sim \mathcal N(0, I_d), \; e \sim \operatorname{Exp}(1)
 
     As 2e is distributed like the sum of two more squared normals, x/R consists of the first d coordinates of a uniform
-    point on the unit sphere in d + 2 dimensions, which are uniform in the ball (Barthe, Guédon, Mendelson and Naor,
-    2005).
+    point on the unit sphere in d + 2 dimensions. It is therefore uniform in the unit ball (Barthe, Guédon, Mendelson
+    and Naor, 2005).
     """
     x = rng.standard_normal((n, d))
     length = np.sqrt(np.einsum("ij,ij->i", x, x) + 2 * rng.standard_exponential(n))
@@ -204,16 +208,16 @@ def _generator(random_state: Any) -> np.random.Generator:
 def _check(name: str, value: Any, kind: type, wanted: str, holds: Callable[[Any], bool]) -> None:
     """Raise an error unless a value is a number of the given kind that satisfies the condition."""
     if isinstance(value, bool) or not isinstance(value, kind) or not holds(value):
-        raise ValueError(f"{name} must be {wanted}; got {value!r}.")
+        raise ValueError(f"{name} must be {wanted}; got {value!r}.\nPass another value as {name}.")
 
 
 def _check_extent(margin: float, reference_norm: float, radius: float) -> None:
     """Raise an error if a parameter is out of range, or if a class would be empty for some direction of w."""
     real = numbers.Real
-    _check("radius", radius, real, "a number above 0 and below 1, the radius of the ball", lambda r: 0 < r < 1)
+    _check("radius", radius, real, "a number above 0 and below 1", lambda r: 0 < r < 1)
     below_radius = f"a non-negative number below radius={radius:g}"
     _check("reference_norm", reference_norm, real, below_radius, lambda r: 0 <= r < radius)
-    _check("margin", margin, real, "a finite non-negative number, a hyperbolic distance", lambda m: 0 <= m < np.inf)
+    _check("margin", margin, real, "a finite non-negative number", lambda m: 0 <= m < np.inf)
     extent = 2 * np.arctanh(radius) - 2 * np.arctanh(reference_norm)
     if margin >= extent:
         raise ValueError(

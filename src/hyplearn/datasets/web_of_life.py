@@ -48,7 +48,7 @@ def fetch_web_of_life(*, data_home: str | os.PathLike[str] | None = None, downlo
     Parameters
     ----------
     data_home, download_if_missing
-        As in :func:`fetch_olsson`; the files are ``wol/tree.nwk`` and ``wol/ranks.tsv.xz``, with a total of 620 kB.
+        As in :func:`fetch_olsson`; the files are ``wol/tree.nwk`` and ``wol/ranks.tsv.xz`` (620 kB in total).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Adapter that gives classifiers from other packages the interface of :class:`~hyplearn.decision.Decision`."""
+"""Boundaries of any classifier, in an object with some of the methods of :class:`~hyplearn.decision.Decision`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,8 @@ class ForeignDecision:
     Its boundaries are known in two cases:
 
     - The classifier has a method ``hyperplane_between(a, b)``, which takes two labels and returns the normal w and a
-      point p of the hyperplane between these classes. The normal points to the side of a.
+      point p of the hyperplane between these classes. The normal points to the side of a. If ``fit_intercept`` of the
+      classifier is True, the boundaries are not hyperplanes, and remain unknown.
     - The classifier has ``coef_`` and ``reference_`` of equal shape, with one normal and one point per binary problem.
     """
 
@@ -42,7 +43,10 @@ class ForeignDecision:
 
     @property
     def has_hyperplanes(self) -> bool:
-        """Whether ``weights`` and ``points`` define a geodesic hyperplane for each binary problem."""
+        """Whether ``weights`` and ``points`` define a geodesic hyperplane for each binary problem.
+
+        False if the classifier has a method ``hyperplane_between``, which is used instead.
+        """
         shapes = [np.shape(part) for part in (self.weights, self.points)]
         return len(shapes[0]) == 2 and shapes[0] == shapes[1] and not self._has("hyperplane_between")
 
@@ -55,17 +59,17 @@ class ForeignDecision:
 
     @property
     def weights(self) -> Array:
-        """Normals of the hyperplanes, one row per problem."""
+        """Normals of the hyperplanes, one row per problem; empty if they are unknown."""
         return np.asarray(self.estimator.coef_ if self._has("coef_") else ())
 
     @property
     def points(self) -> Array:
-        """Points on the hyperplanes, one row per problem."""
+        """Points on the hyperplanes, one row per problem; empty if they are unknown."""
         return np.asarray(self.estimator.reference_ if self._has("reference_") else ())
 
     def _has(self, name: str) -> bool:
-        # If the estimator has decision_, a subclass overrides one of its prediction methods (see decision_of). Its
-        # other attributes then do not describe the boundaries of these predictions.
+        # An estimator with ``decision_`` gets a ForeignDecision only if its class overrides a prediction method of
+        # hyplearn (see decision_of). Its attributes then do not describe the boundaries of its predictions.
         return hasattr(self.estimator, name) and not hasattr(self.estimator, "decision_")
 
     def boundary(self) -> Equidistant | None:
@@ -80,7 +84,7 @@ class ForeignDecision:
         return plane_boundary(self.weights[0], self.points[0])
 
     def hyperplane_between(self, a: int, b: int) -> Hyperplane | None:
-        """Return the hyperplane on which classes a and b are equally likely; None if there is no such hyperplane."""
+        """Return the classifier's hyperplane between the classes with the codes a and b; None if there is none."""
         try:
             found = self.estimator.hyperplane_between(self.classes[a], self.classes[b])
         except ValueError:
@@ -88,7 +92,7 @@ class ForeignDecision:
         return None if found is None else (np.asarray(found[0]), np.asarray(found[1]))
 
     def steepness(self) -> Array | None:
-        """Return one factor per class, as in ``Decision.steepness``; None for two classes or without hyperplanes.
+        """Return one factor per class, as in ``Decision.steepness``; None if there are two classes or no hyperplanes.
 
         All factors are 1: the classifier is assumed to predict the class with the largest signed distance.
         """
@@ -111,7 +115,7 @@ def fitted_classifier(estimator: Any) -> Any:
 
 
 def decision_of(estimator: Any, curvature: float | None = None) -> Decision | ForeignDecision:
-    """Return the decision of a fitted classifier; ``curvature`` is used if the classifier has no curvature."""
+    """Return the decision of a fitted classifier; ``curvature`` is used if the classifier has no such attribute."""
     estimator = fitted_classifier(estimator)
     own = curvature_of(estimator, curvature)
     decision = getattr(estimator, "decision_", None)
@@ -127,9 +131,10 @@ def _evaluates_it(estimator: Any) -> bool:
 
 
 def curvature_of(estimator: Any, given: float | None) -> float:
-    """Return the curvature of the estimator or of a nested estimator; otherwise ``given``, or -1 if it is None.
+    """Return the curvature of the estimator or of a nested estimator.
 
-    Raise ValueError if ``given`` differs from the curvature of the estimator.
+    If neither has a curvature, the result is ``given``, or -1 if ``given`` is None. Raise ValueError if ``given``
+    differs from the curvature of the estimator.
     """
     within = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
     own = next((one.curvature for one in [estimator, *within] if hasattr(one, "curvature")), None)

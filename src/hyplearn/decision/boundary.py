@@ -1,7 +1,7 @@
 r"""Decision boundaries: generalised spheres in hyperbolic space, and signed distances to them.
 
-Distances are in units of 1/√c. Let ρ be the distance of a point to a centre, and e the unit vector from the centre
-towards the point. The zero set of
+Distances are in units of 1/√c. Let ρ be the distance from a fixed centre to a point, e the unit vector at the centre
+towards the point, u a vector, and :math:`u_0` and b numbers. The zero set of
 
 .. math:: f = u_0 \cosh \rho + \langle u, e \rangle \sinh \rho + b
 
@@ -9,9 +9,9 @@ depends on the sign of :math:`N^2 = \|u\|^2 - u_0^2`:
 
 - If N² > 0, it is an equidistant of a geodesic hyperplane. The signed distance δ to this hyperplane satisfies
   :math:`\sinh \delta = (f - b)/N`. If b = 0, the zero set is the hyperplane itself.
-- If N² < 0, it is a sphere, or empty. The distance d to the centre of the sphere satisfies
-  :math:`f - b = \pm |N| \cosh d`.
-- If N² = 0, it is a horosphere, which is the limit of both.
+- If N² < 0, it is a sphere, a point or empty. The distance d to the centre of the sphere satisfies
+  :math:`f - b = \pm |N| \cosh d`, with the sign of :math:`u_0`.
+- If N² = 0, it is empty or a horosphere, which is the limit of both other cases.
 """
 
 import math
@@ -25,8 +25,9 @@ from hyplearn.tangent import from_frame, z_dot
 from hyplearn.types import Array
 
 Hyperplane: TypeAlias = tuple[Array, Array]
-# Largest value of N / ‖u‖ that is treated as 0, so that the zero set is a horosphere. A horosphere is represented as an
-# equidistant of a hyperplane at distance 19 / √c from the centre; in float64 the two cannot be distinguished.
+# Largest value of |N| / ‖u‖ that is treated as 0, so that the zero set is a horosphere. A horosphere is represented as
+# an equidistant of a hyperplane at distance 19 / √c from the centre; in float64 these two surfaces cannot be
+# distinguished.
 LIGHT_LIKE = 1e-8
 EPSILON = float(np.finfo(np.float64).eps)
 # Maximum number of coordinates for which matrix-vector products are summed column by column, which is then twice as
@@ -47,25 +48,28 @@ class Equidistant(NamedTuple):
     kind: str = "equidistant"
 
     def distances(self, X: Array, gaps: Array, c: float) -> Array:
-        """Return the signed distance from each point to the boundary, given the gaps of the points."""
+        """Return the signed distance from each point x to the boundary; ``gaps`` contains 1 - c‖x‖² of each point."""
         return self.distance_at(self.levels(X, gaps, c), c)
 
     def levels(self, X: Array, gaps: Array, c: float) -> Array:
-        """Return the level of each point, which increases with its signed distance but is faster to compute."""
+        """Return the level of each point: ``sinh(√c d)``, where d is its signed distance from the hyperplane.
+
+        Levels increase with the signed distances from the boundary, but are faster to compute.
+        """
         length = np.linalg.norm(self.w)
         # A unit vector is not normalised again, because that would change its last bits.
         w = np.sqrt(c) * (self.w if abs(length - 1) <= 1e-15 else self.w / length)
         return z_dot(X, w, self.p, c=c, gaps=gaps)
 
     def linear_form(self, c: float) -> tuple[Array, float]:
-        """Return a and k such that ``(⟨x, a⟩ + k) / gap`` equals the level of a point x plus a constant."""
+        """Return a and k such that ``(⟨x, a⟩ + k) / (1 - c‖x‖²)`` is the level of the point x plus a constant."""
         w = np.sqrt(c) * self.w / np.linalg.norm(self.w)
         product, square = float(self.p @ w), float(self.p @ self.p)
         bend = c * product / float(row_gaps(self.p[None], c)[0])
         return 2 * w + 4 * bend * self.p, -2 * (product + bend * (1 / c + square))
 
     def distance_at(self, levels: Any, c: float) -> Any:
-        """Convert levels to signed distances."""
+        """Convert levels to signed distances from the boundary."""
         return np.arcsinh(levels) / np.sqrt(c) - self.height
 
     @property
@@ -83,20 +87,23 @@ class Sphere(NamedTuple):
     kind: str = "sphere"
 
     def distances(self, X: Array, gaps: Array, c: float) -> Array:
-        """Return the signed distance from each point to the boundary, given the gaps of the points."""
+        """Return the signed distance from each point x to the boundary; ``gaps`` contains 1 - c‖x‖² of each point."""
         return self.distance_at(self.levels(X, gaps, c), c)
 
     def levels(self, X: Array, gaps: Array, c: float) -> Array:
-        """Return the level of each point, which increases with its signed distance but is faster to compute."""
+        """Return the level of each point: ``side sinh(√c d / 2) / √c``, where d is its distance from the centre.
+
+        Levels increase with the signed distances from the boundary, but are faster to compute.
+        """
         gap_p = row_gaps(self.p[None], c)[0]
         return self.side * (np.sqrt(squared_distances(X, self.p)) / np.sqrt(gaps) / np.sqrt(gap_p))
 
     def linear_form(self, c: float) -> tuple[Array, float]:
-        """Return a and k such that ``(⟨x, a⟩ + k) / gap`` increases with the level of a point x."""
+        """Return a and k such that ``(⟨x, a⟩ + k) / (1 - c‖x‖²)`` increases with the level of the point x."""
         return -2 * self.side * self.p, self.side * (1 / c + float(self.p @ self.p))
 
     def distance_at(self, levels: Any, c: float) -> Any:
-        """Convert levels to signed distances."""
+        """Convert levels to signed distances from the boundary."""
         root = np.sqrt(c)
         return 2 / root * np.arcsinh(root * levels) - self.side * self.radius
 
@@ -123,7 +130,8 @@ def least_distance(boundary: Boundary, X: Array, gaps: Array, sides: Array, c: f
     largest = (float(np.linalg.norm(a)) / math.sqrt(c) + abs(k)) / float(gaps.min())
     error, least = 8 * (len(a) + 8) * EPSILON * largest, math.inf
     # Shift the values of the two sides apart, so that the lowest values belong to the positive side, and the highest
-    # values to the negative side. Their points are the nearest to the boundary, or the farthest on the wrong side.
+    # values to the negative side. The points with these values are the nearest to the boundary, or the farthest on the
+    # wrong side.
     values -= 3 * largest * sides
     near = np.flatnonzero((values <= values.min() + error) | (values >= values.max() - error))
     for side in (1, -1):
@@ -145,12 +153,12 @@ def _products(X: Array, a: Array) -> Array:
 
 
 def plane_boundary(w: Array, p: Array, height: float = 0.0) -> Equidistant:
-    """Return the boundary at distance ``height`` from the geodesic hyperplane through p with normal w."""
+    """Return the boundary at signed distance ``height`` from the geodesic hyperplane through p with normal w."""
     return Equidistant(w, p, height, "equidistant" if height else "hyperplane")
 
 
 def boundary_of(u: Array, b: float, centre: Array, *, c: float) -> Boundary | None:
-    """Return the zero set of ``u[0] cosh ρ + ⟨u[1:], e⟩ sinh ρ + b``; None if it has no points in float64."""
+    """Return the zero set of ``u[0] cosh ρ + ⟨u[1:], e⟩ sinh ρ + b``; None if it has at most one point in float64."""
     return boundaries_of(u[None], np.array([b]), centre[None], c=c)[0]
 
 
@@ -160,7 +168,8 @@ def boundaries_of(U: Array, intercepts: Array, centres: Array, *, c: float) -> l
     axes = np.stack([form.axis for form in forms])
     far = np.array([form.far for form in forms])
     points = from_frame(far[:, None] * axes, centres, c=c)
-    # Floats are sparse close to the rim, so a computed point may be at a wrong distance from the centre.
+    # Floats are sparse close to the rim, so a computed point may be at a wrong distance from the centre. In that case,
+    # the boundary counts as empty.
     reached = np.abs(distance(points, centres, c=c) - np.abs(far)) * math.sqrt(c) <= 0.1
     normals = transport(axes, centres, points, c=c)
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
@@ -180,7 +189,7 @@ class _Form(NamedTuple):
 
     kind: str
     axis: Array  # unit vector at the centre
-    far: float = 0.0  # signed distance along the axis from the centre to the boundary's point p
+    far: float = 0.0  # signed distance along the axis from the centre to ``p`` of the Equidistant or Sphere
     size: float = 0.0  # height of an equidistant, or radius of a sphere
     side: float = 1.0
 
@@ -209,13 +218,14 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
     r"""Return the geodesic hyperplane (w, p) tangent to the zero set of f at the zero nearest to the centre.
 
     The function f is defined in the module docstring. On any sphere around the centre, it has its maximum and minimum
-    on the axis along u. The nearest zero therefore lies on this axis. If f is positive at the centre,
-    :math:`E = e^\rho` is a root of
+    on the axis along u. The nearest zero therefore lies on this axis. Let ρ be its distance from the centre. If f is
+    positive at the centre, :math:`E = e^\rho` is a root of
 
     .. math:: (u_0 - \|u\|) E^2 + 2 b E + (u_0 + \|u\|) = 0.
 
-    The zero set lies entirely on one side of the hyperplane; if b = 0, it is the hyperplane. The normal w points to the
-    side where f is positive, and its length is the slope of f at p. The result is None if f has no zeros in float64.
+    If f is negative at the centre, the same holds for -f. The zero set lies entirely on one side of the hyperplane; if
+    b = 0, it is the hyperplane. The normal w points in the direction in which f increases at p, and its length is the
+    slope of f at p. The result is None if f has no zeros in float64, or only one.
     """
     length = float(np.linalg.norm(u[1:]))
     axis = u[1:] / length if length > 0 else np.eye(len(centre))[0]
@@ -235,7 +245,7 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
 
 
 def _moved(centre: Array, axis: Array, far: float, c: float) -> Array | None:
-    """Return the point at the signed distance ``far`` along the axis; None if it is not representable in float64."""
+    """Return the point at signed distance ``far`` from the centre along the axis, or None if float64 has none there."""
     p = from_frame(far * axis, centre, c=c)
     # Floats are sparse close to the rim, so a computed point may be at a wrong distance from the centre.
     return p if abs(distance(p, centre, c=c) - abs(far)) * math.sqrt(c) <= 0.1 else None

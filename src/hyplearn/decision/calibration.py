@@ -5,8 +5,8 @@ to scores s, and scores to probabilities:
 
 - **Two classes**: :math:`s = a v + b` and :math:`P(1) = \sigma(s)`. If the boundary must pass through a reference
   point, the offset b acts as the intercept that the model lacks: the decision boundary is then an equidistant of the
-  hyperplane, and all distances, plots and files use this boundary. If the boundary separates the training rows, or if
-  the model has an intercept, the boundary is not moved: the sigmoid is *pinned*, which means that b = 0.
+  fitted hyperplane, and all distances, plots and files use this equidistant. If the hyperplane separates the training
+  rows, or if the model has an intercept, the boundary is not moved: the sigmoid is *pinned*, which means that b = 0.
 - **More classes**: :math:`s = A v + b` and :math:`P(k) = \operatorname{softmax}(s)_k`, a softmax regression of the
   class on all values. The values of different problems are not comparable, because each boundary has its own scale. The
   scores are comparable, and the score of a class also depends on the values of the other classes. The class with the
@@ -15,11 +15,12 @@ to scores s, and scores to probabilities:
 A and b minimise the log-loss on held-out rows (:func:`deal_folds`), because a model is overconfident on its training
 rows. With at least 1,000 rows per coordinate the model is not overconfident, and training rows are used instead. For
 two classes, the sigmoid is fitted to Platt's targets, which are slightly below 1 and slightly above 0. For more
-classes, A has a normal prior. The variance of the prior is chosen like the C of a softmax regression, together with the
-share ε of misplaced rows, which keeps probabilities away from 0 (``hyplearn.solvers.choice``).
+classes, A has a normal prior. The variance of the prior is chosen like the C of a softmax regression, together with a
+share ε of rows that are assumed to have a random class. This share keeps probabilities away from 0
+(``hyplearn.solvers.choice``).
 
-``sharpness`` is the exponent β in the calibration of version 0.1 and of the paper, in which each score has a separate
-sigmoid and :math:`P(k) \propto \sigma(s_k)^\beta`.
+The attribute ``sharpness`` of :class:`Calibration` is the exponent β in the calibration of version 0.1 and of the
+paper, in which each score has a separate sigmoid and :math:`P(k) \propto \sigma(s_k)^\beta`.
 """
 
 import warnings
@@ -39,23 +40,24 @@ from hyplearn.types import Array
 # Limits on the number of rows that are used for calibration, for K classes. There are at most ROWS_PER_CLASS · K and at
 # most CALIBRATED_ROWS rows, or ROWS_PER_ENTRY · K² rows (for the K² elements of A) if this is more. All rows together
 # have at most CALIBRATED_NUMBERS coordinates. More rows would hardly improve the probabilities: each parameter that is
-# fitted to n rows increases the log-loss by only about 1 / 2n.
+# fitted to n rows increases the log-loss by only about 1 / (2n).
 CALIBRATED_NUMBERS, CALIBRATED_ROWS, ROWS_PER_CLASS, ROWS_PER_ENTRY = 2**21, 2**16, 2**13, 64
-# Number of digits to which values are rounded before they are compared, because identical rows may have values that
-# differ in their last bits.
+# Number of decimals to which values, divided by the largest absolute value, are rounded before they are compared,
+# because identical rows may have values that differ in their last bits.
 SAME_VALUE = 9
 # TOL is the relative duality gap at which the final fit of A and b stops, and CHOICE_TOL is the corresponding
-# gap for the fits that choose the prior variance. LARGEST is log10 of the largest variance, for values divided by their
-# root mean square.
+# gap for the fits that choose the prior variance. LARGEST is log10 of the largest prior variance that is tried; the
+# values of each problem are divided by their root mean square first.
 TOL, CHOICE_TOL, LARGEST = 1e-6, 3e-3, 3
 # Tolerance of the fits in :func:`sigmoid_loss`: a fit stops if the predicted decrease of the mean loss is smaller than
-# this value. The mean losses for two values of C differ much more.
+# this value. The mean losses of models with different C differ much more.
 SIGMOID_TOL = 1e-6
 # Maximum rank of the matrix A, which maps the values of all problems to scores of the classes. With many classes, a
 # higher rank would take more time and hardly change the probabilities.
 DIRECTIONS = 24
-# Slope used for a binary problem whose held-out values are uninformative: the probabilities are ½ up to rounding, but
-# the sign of the distance still decides the prediction.
+# Largest absolute score for two classes if the held-out values are uninformative, so that no positive slope improves
+# the log-loss. Both probabilities then differ from ½ by less than 1e-9, but the sign of the value still decides the
+# prediction.
 FLAT = 1e-9
 
 
@@ -74,13 +76,13 @@ class Calibration:
     slopes, offsets : ndarrays of shape (P,)
         Scores are ``slopes · values + offsets``.
     mixing : ndarray of shape (P, P) or None
-        Matrix A if scores are ``A values + offsets``; ``slopes`` is its diagonal in this case.
+        Matrix A if scores are ``A values + offsets``, in which case ``slopes`` is the diagonal of A; otherwise None.
     sharpness : float or None
-        Exponent β of the sigmoids of the scores, as in the paper. If None, probabilities are the softmax of the scores
-        or, for two classes, the sigmoid of the score.
+        More than two classes: exponent β of the sigmoids of the scores, as in the paper; if None, the probabilities are
+        the softmax of the scores. For two classes, ``sharpness`` is ignored, and P(1) is the sigmoid of the score.
     floor : float
-        Share ε of the uniform distribution in the probabilities ``(1 - ε) softmax(s) + ε / K``
-        (``hyplearn.solvers.choice``). It does not change which class is the most likely.
+        Share ε of the uniform distribution in the probabilities, such as ``(1 - ε) softmax(s) + ε / K`` (see
+        ``hyplearn.solvers.choice``). It does not change which class is the most likely.
     """
 
     slopes: Array
@@ -91,7 +93,7 @@ class Calibration:
 
     @classmethod
     def identity(cls, n_problems: int, floor: float = 0.0) -> "Calibration":
-        """Return the calibration for values that are already log-odds."""
+        """Return the calibration whose scores are the values, for values that are log-odds or softmax scores."""
         return cls(np.ones(n_problems), np.zeros(n_problems), floor=floor)
 
     def scores(self, values: Array) -> Array:
@@ -133,7 +135,7 @@ def sigmoid_loss(
 ) -> tuple[float, Sigmoids]:
     """Fit Platt's sigmoid to each problem; return the mean log-loss, summed over the problems, and the sigmoids.
 
-    The loss is a fast criterion for choosing C. The fits start from the sigmoids ``start``, if given.
+    The loss is a fast criterion for choosing the C of the model. The fits start from the sigmoids ``start``, if given.
     """
     scores, positive = values.T, _positive(values, codes)
     found = fit_each(scores, positive, weights, pinned=pinned, tol=SIGMOID_TOL, start=start)
@@ -188,11 +190,13 @@ def deal_folds(
 ) -> tuple[Array, Array]:
     """Return the fold in which each row is held out (-1 for never), and the number of distinct rows of each class.
 
-    The rows of each class are assigned to the folds in turn, in the order of their values. Every fold therefore
-    contains rows of all classes, near the boundary and far from it, and copies of a row are in the same fold. The folds
-    depend neither on the order of rows nor on the choice of coordinates. If all rows of a class have the same value,
-    for example because the weights of the model are zero, they are ordered by ``spare``. The only row of a class is
-    never held out, because nothing could be learned about this class without it.
+    Rows count as distinct if their values differ. The distinct rows of each class are assigned to the folds in turn, in
+    the order of their values. Every fold therefore contains rows near the boundary and rows far from it, of every class
+    that has enough distinct rows, and copies of a row are in the same fold. The folds depend neither on the order of
+    rows nor on the choice of coordinates. If all rows of a class have the same values, for example because all
+    coefficients of the model are 0, the values ``spare`` are used instead, if they are given. A class with a single
+    distinct row is never held out, because nothing could be learned about this class without this row. Rows of weight
+    0 are never held out either.
     """
     dealt, n_distinct = np.full(len(values), -1), np.zeros(n_classes, dtype=np.int64)
     for k in range(n_classes):
@@ -218,7 +222,7 @@ class HeldOut(NamedTuple):
 
 
 def constant_problems(values: Array) -> Array:
-    """Return the problems in which all rows have the same value, for example because all weights of the model are 0."""
+    """Return the indices of problems in which all rows have the same value, for example if all coefficients are 0."""
     scale = np.max(np.abs(values), initial=0.0) or 1.0
     return np.flatnonzero(np.ptp(values, axis=0) <= 10.0**-SAME_VALUE * scale)
 
@@ -234,9 +238,10 @@ def warn_of_few_rows(n_distinct: Array, folds: int, classes: Array) -> None:
     few = [f"{label} ({n})" for label, n in zip(classes, n_distinct, strict=True) if 0 < n < folds]
     if few:
         warnings.warn(
-            f"Classes with fewer distinct rows than the {folds} folds have unreliable probabilities: "
+            f"Classes with fewer distinct rows than folds ({folds}) have unreliable probabilities: "
             f"{', '.join(few[:5])}{', ...' if len(few) > 5 else ''}.\n"
-            "A class with a single row is calibrated on its training score. Pass more rows, or fewer folds.",
+            "A class with a single distinct row is calibrated on the training score of this row.\n"
+            "Pass more rows, or fewer folds.",
             UserWarning,
             stacklevel=5,
         )

@@ -8,9 +8,9 @@ fold f. Then the p-value is
 .. math:: p_k(x) = \frac{1 + \sum_f \sum_{i \in f, y_i = k} [s_i \ge s_{f}(x, k)]}{1 + \sum_{i: y_i = k} 1},
 
 and the prediction set contains all classes with :math:`p_k(x) > \alpha = 1 - \text{coverage}`. The sums
-are over the rows of class k; classes with few rows share their rows (:func:`calibration_groups`), and if ``by_class``
-is False, all classes do. P-values based on distances are fully conformal (:func:`distance_p_values`): no rows are held
-out, and the guarantee is exact.
+are over the rows of class k, but classes with few rows share their rows (:func:`calibration_groups`), and if
+``by_class`` of the classifier is False, all classes share their rows. P-values based on distances are fully conformal
+(:func:`distance_p_values`): no rows are held out, and the true coverage is at least the requested coverage.
 
 References
 ----------
@@ -60,7 +60,7 @@ class HeldOut(NamedTuple):
 
 
 def deal_in_turn(codes: Array, folds: int) -> Array:
-    """Assign a fold to each row; the rows of a class are assigned in turn, so that every fold contains all classes.
+    """Return the fold of each row: the rows of each class are assigned to the folds in turn, so they spread evenly.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def least_rows(coverage: float) -> int:
 def proved_coverage(coverage: float, n: int, folds: int) -> float:
     r"""Return a proven lower bound on the true coverage of prediction sets with the requested ``coverage``.
 
-    .. math:: 1 - 2 \alpha - \frac{2 (1 - 1/K)}{n/K + 1}, \quad \alpha = 1 - \text{coverage}, K \text{ folds}
+    .. math:: 1 - 2 \alpha - \frac{2 (1 - 1/F)}{n/F + 1}, \quad \alpha = 1 - \text{coverage}, \; F = \text{folds}
 
     The bound holds for n exchangeable rows; if classes are calibrated separately, n is the number of rows of the class.
     The true coverage is close to the requested coverage if the model does not depend much on single rows.
@@ -188,7 +188,7 @@ class Neighbours(NamedTuple):
 
     @classmethod
     def of(cls, rows: Array, codes: Array, weights: Array, c: float | None) -> "Neighbours":
-        """Find the nearest rows; ``c`` is the absolute value of the curvature, or None for Euclidean distances."""
+        """Find each row's nearest rows in its class; ``c`` is the absolute curvature, or None in Euclidean space."""
         sums, last, means = np.zeros((3, len(rows)))
         for k in np.unique(codes).tolist():
             own = np.flatnonzero(codes == k)
@@ -206,9 +206,9 @@ def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | Non
     r"""Compute the p-values of all classes for points, from mean distances to the nearest rows of each class.
 
     This is full conformal prediction: the point is added to the class, and the score of the point and of each row of
-    the class is the mean distance to its five nearest neighbours in the class. The true coverage is therefore at least
-    the requested coverage. If all distances differ, it exceeds the requested coverage by at most 1 / (n + 1), where n
-    is the number of rows with which the point is compared.
+    the class is the mean distance to its five nearest neighbours in the class, or to fewer if the class is smaller. The
+    true coverage is therefore at least the requested coverage. If all distances differ, it exceeds the requested
+    coverage by at most 1 / (r + 1), where r is the number of rows with which the point is compared.
 
     Parameters
     ----------
@@ -282,9 +282,10 @@ class _Rows(NamedTuple):
     def weight_drawn_below(self, X: Array, least: Array, sums: Array, last: Array, weights: Array) -> Array:
         """Return, for each point, the weight of rows whose total distance drops below ``least`` if the point is added.
 
-        The total distance of a row is ``sums + last``, where ``last`` is the distance to its m-th nearest row. The
-        added point replaces the m-th nearest row if the point is nearer. Only few rows are near enough to the point.
-        Boxes of the tree without such rows are skipped, based on their smallest sums and largest total distances.
+        The total distance of a row is ``sums + last``, where ``last`` is the distance to its m-th nearest row (see
+        :class:`Neighbours`). The added point replaces the m-th nearest row if the point is nearer. The total distance
+        drops below ``least`` for only a few rows. Boxes of the tree without such rows are skipped, based on their
+        distances to the point, their smallest sums and their largest total distances.
         """
         totals, c, out = _Totals.of(self.tree, sums, last, weights), 0.0 if self.c is None else self.c, np.zeros(len(X))
         _add_drawn_below(X, _gaps(X, self.c), least, self.tree, totals, c, out)
@@ -297,7 +298,11 @@ def _gaps(X: Array, c: float | None) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _add_drawn_below(Q, gaps_q, least, tree, totals, c, out):  # type: ignore[no-untyped-def]
-    """Add to ``out`` the weights of the rows with ``sums + last >= least`` and ``sums + distance < least``."""
+    """Add to ``out``, for each row of Q, the weights of the tree's rows whose total distance drops below ``least``.
+
+    These are the rows with ``sums + last >= least`` and ``sums + distance < least``, where ``distance`` is the distance
+    from the row of the tree to the row of Q.
+    """
     X, gaps, _, bounds, lower, upper, widest = tree
     sums, last, weights, least_sums, largest = totals
     waiting = np.empty(DEEPEST, dtype=np.int64)
@@ -324,7 +329,7 @@ def _add_drawn_below(Q, gaps_q, least, tree, totals, c, out):  # type: ignore[no
 
 @njit(cache=True, error_model="numpy")
 def _length(key, gap_q, c):  # type: ignore[no-untyped-def]
-    """Convert a search key to a distance: hyperbolic, or Euclidean for ``c = 0``."""
+    """Convert a key of ``hyplearn.geometry.nearest`` to a hyperbolic distance, or a Euclidean one if ``c`` is 0."""
     return 2.0 / math.sqrt(c) * math.asinh(math.sqrt(c * key / gap_q)) if c > 0.0 else math.sqrt(key)
 
 
@@ -336,7 +341,7 @@ def weight_at_least(scores: Array, given: Array, weights: Array) -> Array:
 
 
 class Ancestors(NamedTuple):
-    """Ancestors of each class in a tree of classes, and the depths of the nodes (longest paths from a root)."""
+    """Ancestors of each class in a tree of classes, and the length of the longest path from a root to each node."""
 
     # Mask of shape (K, n_nodes) that is True if a node is the class itself or one of its ancestors.
     above: Array
@@ -345,7 +350,7 @@ class Ancestors(NamedTuple):
 
 
 def least_covers(sets: Array, tree: Ancestors) -> Array:
-    """Return the root of the smallest subtree that contains each set of classes; ties go to the deepest root.
+    """Return, for each set of classes, the root of the smallest subtree that contains it; ties go to the deepest root.
 
     Parameters
     ----------

@@ -1,30 +1,32 @@
 r"""Decisions: immutable objects that compute the scores, probabilities and boundaries of fitted models.
 
 A model consists of one or more binary problems. The value of problem k at a point x depends on the link of the model.
-In this table, p is the reference point of the problem, z is the scaled tangent vector of x at p, f are the frame
-coordinates of x at p, and ρ is the distance between x and p in units of 1/√c:
+In this table, p is the reference point of the problem, z are the z features and f the frame coordinates of x at p (see
+``hyplearn.tangent``), g is the gain, and ρ is the distance between x and p in units of 1/√c:
 
 ========  ===============================================  =================================================
 link      value of problem k                               zero set
 ========  ===============================================  =================================================
-arsinh    g arsinh(√c ⟨z, w⟩); the distance for unit w     the geodesic hyperplane through p with normal w
-          and gain g = 1/√c
+arsinh    g arsinh(√c ⟨z, w⟩); the signed distance if      the geodesic hyperplane through p with normal w
+          ‖w‖ = 1 and g = 1/√c
 frame     ⟨f, w⟩                                           the same as for arsinh
 z         ⟨z, w⟩ (files of version 0.1)                    the same as for arsinh
-sphere    φ (w₀ cosh ρ + √c ⟨z, w⟩ + b), the linear        a generalised sphere; a geodesic hyperplane if
-          function of ``cone_coordinates``;                b = 0
-          φ = ρ / sinh ρ
+sphere    φ (w₀ cosh ρ + √c ⟨z, w⟩ + b) with               a generalised sphere; a geodesic hyperplane if
+          φ = ρ / sinh ρ; this value is linear in          b = 0
+          ``cone_coordinates``
 sphere-   arsinh of the value for sphere                   the same as for sphere
 arsinh
-cone      φ (w₀ cosh ρ + √c ⟨z, w⟩) + b with φ = 1 up to   a geodesic hyperplane if b = 0
-          the distance 4 (files of version 0.1)
+cone      φ (w₀ cosh ρ + √c ⟨z, w⟩) + b with φ = 1 for     a geodesic hyperplane if b = 0
+          ρ ≤ 4 and φ = (ρ - 4 + sinh 4) / sinh ρ for
+          ρ > 4 (files of version 0.1)
 ball      ⟨x, w⟩ + b                                       a Euclidean hyperplane, which is an equidistant
 kernel    Σ w_l k(x, l) + b over landmarks l               a surface of any shape
 ========  ===============================================  =================================================
 
 Without a calibration, the scores are the values. With a calibration, they are linear functions of the values, such as
 ``slope_k · value_k + offset_k``, and probabilities are functions of the scores. For two classes there is one problem,
-and the sign of its score decides; for more classes, the class with the largest score is predicted.
+and the second class is predicted if the score is positive; for more classes, the class with the largest score is
+predicted.
 """
 
 import math
@@ -53,14 +55,15 @@ from hyplearn.types import Array
 Link = Literal["arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball", "kernel"]
 # Number of rows whose cone coordinates are multiplied by the weights at a time, which limits the memory use.
 SCORED_ROWS = 10_000
-# For two classes, predictions are computed from levels, the sinh of distances, which are faster to compute than scores.
-# Rows whose level differs from the level of the boundary by less than the fraction LEVEL_ERROR are predicted from their
-# scores, because rounding may have moved their level across the boundary. Levels are not used for a boundary that is
-# farther than FARTHEST from its hyperplane, in units of 1/√c: beyond this distance there are no points in float64.
+# For two classes and the link "arsinh", predictions are computed from the levels ‖w‖ sinh(√c d), where d is the signed
+# distance to the hyperplane, because levels are faster to compute than scores. If the level of a row differs from the
+# level l of the boundary by at most LEVEL_ERROR · (1 + |l|), the row is predicted from its score, because rounding may
+# have moved its level across the boundary. Levels are not used for a boundary that is farther than FARTHEST from its
+# hyperplane, in units of 1/√c, because beyond this distance there are hardly any points in float64.
 LEVEL_ERROR, FARTHEST = 1e-9, 40.0
 
 
-# Distance from the centre beyond which version 0.1 scaled rows down.
+# Distance ρ from the centre, in units of 1/√c, beyond which the link "cone" has a factor φ below 1.
 NEAR = 4.0
 
 
@@ -83,7 +86,7 @@ class Decision:
     intercepts : ndarray of shape (P,)
         Intercepts b of the links "sphere", "sphere-arsinh", "cone", "ball" and "kernel".
     gain : float
-        Factor of the link "arsinh".
+        Factor g of the link "arsinh".
     calibration : Calibration or None
         Map from values to scores and probabilities. If None, the scores are the values, and there are no probabilities.
     through_points : bool
@@ -131,7 +134,7 @@ class Decision:
         return self.link in ("arsinh", "frame", "z")
 
     def values(self, X: Array, gaps: Array) -> Array:
-        """Compute the values of all problems, of shape (n, P), for validated points with the given gaps."""
+        """Compute the values of all problems, of shape (n, P), for validated points with the gaps 1 - c‖x‖²."""
         if self.link in ("sphere", "sphere-arsinh"):
             values = self._sphere_values(X, gaps)
             return np.arcsinh(values, out=values) if self.link == "sphere-arsinh" else values
@@ -216,7 +219,7 @@ class Decision:
         return math.sinh(-offset / (slope * self.gain))
 
     def _codes_beyond(self, threshold: float, X: Array, gaps: Array) -> Array:
-        """Return the predicted codes from the levels; the scores are computed only for rows near the threshold."""
+        """Return the predicted codes, based on levels; only rows with levels near the threshold need scores."""
         levels, error = self._levels_at(X, gaps, 0), LEVEL_ERROR * (1 + abs(threshold))
         codes = levels > threshold + error
         maybe = levels > threshold - error
@@ -234,8 +237,8 @@ class Decision:
     def distances(self, X: Array, gaps: Array) -> Array:
         """Return the signed hyperbolic distances to all boundaries, of shape (n, P); requires :attr:`has_distances`.
 
-        Distances are infinite for a problem without a boundary. For two classes, they are positive for points that are
-        predicted to be in the second class.
+        For a problem without a boundary, distances are infinite. For two classes, a distance is positive if the second
+        class is predicted for the point.
         """
         boundaries = self.boundaries
         assert boundaries is not None
@@ -251,10 +254,8 @@ class Decision:
     def margins(self, X: Array, gaps: Array, own: Iterable[Array]) -> Array:
         """Return, for each problem, the smallest distance from a point to the boundary.
 
-        Distances are negative for points on the wrong side of the boundary.
-
-        ``own`` has one array per problem, with 1 for points of the positive class, -1 for points of the other classes,
-        and 0 for points to leave out.
+        Distances are negative for points on the wrong side of the boundary. ``own`` has one array per problem, with 1
+        for points of the positive class, -1 for points of the other classes, and 0 for points to leave out.
         """
         boundaries = self.boundaries
         assert boundaries is not None
@@ -276,10 +277,11 @@ class Decision:
 
     @cached_property
     def boundaries(self) -> list[Boundary | None] | None:
-        """Boundaries of all problems, as a list; None if some of them are not generalised spheres.
+        """Boundaries of all problems, as a list; None if some of them are not generalised spheres, or have no meaning.
 
         An element of the list is None if the boundary is empty. The boundary is the zero set of the score if there are
-        two classes, and the zero set of the value of the problem otherwise.
+        two classes, and the zero set of the value of the problem otherwise. This zero set has no meaning for more than
+        two classes and the links "sphere" and "cone", whose scores are only compared with each other.
         """
         if self.link == "kernel":
             return None
@@ -301,7 +303,7 @@ class Decision:
         return [self._equidistant(*part) for part in parts]
 
     def _equidistant(self, w: Array, p: Array, slope: float, offset: float) -> Equidistant | None:
-        """Return the zero set of a score for the links "arsinh" and "z", and for "frame" without an offset."""
+        """Return the zero set of ``slope · value + offset`` for the link "arsinh" or "z", or "frame" with offset 0."""
         length, root = np.linalg.norm(w), np.sqrt(self.c)
         if length == 0 or slope == 0:
             return None
@@ -314,10 +316,11 @@ class Decision:
         return plane_boundary(sign * w, p, float(sign * np.arcsinh(sine / length) / root))
 
     def hyperplane_between(self, a: int, b: int) -> Hyperplane | None:
-        """Return the geodesic hyperplane tangent to the boundary of classes a and b at the point nearest to the centre.
+        """Return the geodesic hyperplane tangent to the boundary between a and b at its point nearest to the centre.
 
-        Supported for the link "sphere", and for "cone" without intercepts. If :attr:`is_pairwise`, the hyperplane is
-        the boundary. The result is None if one of the two classes has the higher score everywhere.
+        Here a and b are class codes. Supported for the link "sphere", and for "cone" without intercepts. If
+        :attr:`is_pairwise`, the hyperplane is the boundary. The result is None if one of the two classes has the higher
+        score everywhere.
         """
         u, level = self._class_weights(a) - self._class_weights(b), self._class_level(a) - self._class_level(b)
         return touching_hyperplane(u, level, self.points[0], c=self.c)
@@ -343,9 +346,10 @@ class Decision:
         return not np.any(levels if self.is_binary else levels - levels[0])
 
     def leader(self, a: int, b: int) -> int | None:
-        """Return the class with the higher score if classes a and b have no boundary; None if their scores are equal.
+        """Return the code of the class, a or b, that has the higher score; None if the scores are equal.
 
-        The scores are compared at the centre or, if they are equal there, far from the centre.
+        There must be no boundary between the two classes. Their scores are compared at the centre or, if they are equal
+        there, far from the centre.
         """
         ahead = self._class_weights(a)[0] - self._class_weights(b)[0]
         total = ahead + self._class_level(a) - self._class_level(b) or ahead
@@ -376,9 +380,10 @@ class Decision:
 def _chord(w: Array, b: float, c: float) -> Equidistant | None:
     r"""Return the zero set of ``⟨x, w⟩ + b``, an equidistant of the geodesic hyperplane with the same ends on the rim.
 
-    Let τ / √c be the Euclidean distance of the zero set from the centre of the ball. The Euclidean distance of the
-    geodesic hyperplane is then :math:`\tau / (1 + \sqrt{1 - \tau^2})` / √c, and the hyperbolic distance between the
-    zero set and the hyperplane is artanh(τ) / √c.
+    Let τ / √c be the Euclidean distance from the centre of the ball to the zero set. The Euclidean distance from the
+    centre to the geodesic hyperplane is then :math:`\tau / (1 + \sqrt{1 - \tau^2})` / √c, and the hyperbolic distance
+    between the zero set and this hyperplane is artanh(τ) / √c. The result is None if the zero set does not meet the
+    ball.
     """
     length, root = np.linalg.norm(w), np.sqrt(c)
     tau = -root * b / length if length > 0 else np.inf

@@ -1,4 +1,4 @@
-"""Embed trees, distances, graphs, cells and images in the ball, and read embeddings from other tools."""
+"""Embed trees, distances, graphs, cells and images; read embeddings from other tools; measure hyperbolicity."""
 
 from hyplearn.embedding.ball_net import BallNet
 from hyplearn.embedding.hyperbolicity import Hyperbolicity, hyperbolicity

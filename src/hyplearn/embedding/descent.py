@@ -1,9 +1,10 @@
-r"""Embedding in the ball of curvature -1 by descent: L-BFGS along geodesics, which starts at a spectral solution.
+r"""Embedding in the ball of curvature -1: a spectral solution, and a descent with L-BFGS along geodesics.
 
-Points of the hyperboloid satisfy :math:`\cosh d_{ij} = X^0_i X^0_j - \langle X_i, X_j \rangle`. The matrix of the
-hyperbolic cosines of their distances therefore has one positive eigenvalue, which gives the first coordinate, and one
-negative eigenvalue per dimension of the space. The negative eigenvalues give the other coordinates (Keller-Ressel and
-Nargang, "Hydra", 2020).
+Let :math:`X^0_i` be the time-like coordinate of point i on the hyperboloid, and :math:`X_i` the vector of its d
+space-like coordinates. Distances satisfy :math:`\cosh d_{ij} = X^0_i X^0_j - \langle X_i, X_j \rangle`, so the matrix
+of these hyperbolic cosines has one positive and at most d negative eigenvalues. The negative eigenvalues and their
+eigenvectors give the space-like coordinates, which determine the time-like coordinate (Keller-Ressel and Nargang,
+"Hydra", 2020).
 
 Tangent vectors are given in frame coordinates, in which the Euclidean length of a vector equals its hyperbolic length.
 """
@@ -11,7 +12,7 @@ Tangent vectors are given in frame coordinates, in which the Euclidean length of
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numba import get_num_threads
@@ -27,44 +28,48 @@ from hyplearn.types import Array
 
 # Number of points up to which a full eigendecomposition is as fast as Lanczos' method for the lowest eigenvalues.
 SMALL = 400
-# Number of steps that L-BFGS stores, for which 10 is the usual value. Each step takes two arrays of the size of X.
+# Number of recent steps that L-BFGS stores; 10 is a usual value. Each of them takes two arrays of the size of X.
 MEMORY = 10
-# Maximum number of times that a step is halved before the descent stops. The last step is 1e-9 times the first.
+# Maximum number of step lengths that a line search tries before it fails. Each is half of the previous one, so the
+# last is about 2e-9 times the first.
 MOST_HALVINGS = 30
-# Fraction of the linear decrease that a step must achieve, which is the usual constant of Armijo's rule.
+# Fraction of the decrease predicted by the slope that a step must achieve; 1e-4 is usual in Armijo's rule.
 ARMIJO = 1e-4
-# Smallest gap of a point. The minimum may lie farther out, but float64 does not resolve points with a smaller gap, so
-# steps to such points are rejected.
+# Bound on the relative rounding error of the objective. Divided by the gap 1 - ‖x‖² of a point x, it also bounds the
+# hyperbolic distance from x to the nearest points that float64 can represent.
+ROUNDING = float(16 * np.finfo(np.float64).eps)
+# Lower bound on the gap of a point. The minimum of the objective may lie farther out, but float64 does not
+# resolve points with a smaller gap, so steps to such points are rejected.
 SMALLEST_GAP = 4 * np.finfo(np.float64).eps
 
 # Number of blocks into which rows are divided for threads. It is fixed, and sums over blocks are added in order, so
 # that results do not depend on the number of threads.
 BLOCKS = 16
-# Number of points below which no threads are used, because starting them takes longer than it saves.
+# Number of points below which no threads are used, because starting threads would take longer than they save.
 FEW = 200
 
 # Function that takes points and returns the objective and its gradient.
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
-# Function that is called after each step with the number of the step, the new value, and the decrease.
+# Function that is called after each step with its number, the new value of the objective, and the decrease.
 StepReport: TypeAlias = Callable[[int, float, float], None]
 
 
 class Hydra(NamedTuple):
-    """Eigenpairs that define the points of the spectral solution: negated eigenvalues, and eigenvectors as columns."""
+    """Eigenpairs of the spectral solution: negated eigenvalues (0 if negative), and eigenvectors as columns."""
 
     values: Array
     vectors: Array
 
     @classmethod
     def of(cls, D: Array, d: int) -> Self:
-        """Compute the d lowest eigenvalues of cosh(D) and their eigenvectors, for distances D in curvature -1."""
+        """Compute the d lowest eigenpairs of the matrix ``cosh D_ij`` for distances D in curvature -1."""
         # BLAS is limited to one thread, because its results depend on the number of threads.
         with threadpool_limits(limits=1, user_api="blas"):
             values, vectors = _lowest(np.cosh(D), d)
-        # The sign of an eigenvector is arbitrary, so its first nonzero coordinate is made positive.
+        # The sign of an eigenvector is arbitrary, so its first coordinate that is not close to 0 is made positive.
         signs = np.sign(vectors[np.argmax(np.abs(vectors) > 1e-6 / np.sqrt(len(D)), axis=0), np.arange(d)])
-        # LAPACK returns contiguous columns. They are converted to contiguous rows, as in a loaded model file, because
-        # the memory order changes the rounding of products.
+        # The solvers return contiguous columns, but models loaded from files have contiguous rows. The memory order
+        # affects the rounding of products. It is changed here, so that a loaded model embeds new points identically.
         return cls(np.maximum(-values, 0.0), np.ascontiguousarray(vectors * np.where(signs == 0, 1, signs)))
 
     @property
@@ -73,9 +78,9 @@ class Hydra(NamedTuple):
         return _ball(self.vectors * np.sqrt(self.values))
 
     def extend(self, D: Array) -> Array:
-        """Embed new points, given their distances to the old points.
+        """Embed new points, given the distance D from each of them to each point of the spectral solution.
 
-        If the distances are those of an old point to all old points, the result is the old point itself.
+        A new point with the same distances as a point of the spectral solution is embedded at that point.
         """
         values = np.where(self.values > 0, self.values, np.inf)
         return _ball(-(np.cosh(D) @ self.vectors) / np.sqrt(values))
@@ -99,24 +104,34 @@ def _ball(space: Array) -> Array:
 
 
 class Descent(NamedTuple):
-    """Result of a descent: the final points, the values at the start and after each step, and whether it converged."""
+    """Result of a descent: the final points, the objective at the start and after each step, and how it ended.
+
+    The status is "stalled" if the line search failed far from a minimum. This happens if points are so far out that
+    float64 cannot represent the next step.
+    """
 
     X: Array
     values: list[float]
-    converged: bool
+    status: Literal["converged", "max_iter", "stalled"]
 
-    def warn_if_not_converged(self, name: str, max_iter: int) -> None:
-        """Warn if the descent did not converge in max_iter steps.
+    def warn_if_not_converged(self, name: str, max_iter: int, advice: str) -> None:
+        """Warn if the descent did not converge; if it stalled, the warning ends with ``advice``.
 
-        The warning refers to the line that calls ``fit``, so this method must be called directly in ``fit``.
+        The warning refers to the line that calls ``fit``; for this, ``fit`` must call this method directly.
         """
-        if not self.converged:
-            warnings.warn(
-                f"The {name} did not converge in {max_iter} steps: its relative decrease in the last step was "
-                f"{1 - self.values[-1] / self.values[-2]:.1e}.\nRaise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=3,
+        if self.status == "converged":
+            return
+        if self.status == "max_iter":
+            decrease = 1 - self.values[-1] / self.values[-2]
+            problem = f" in {max_iter} steps: its relative decrease in the last step was {decrease:.1e}"
+            advice = "Raise max_iter or tol."
+        else:
+            radius = 2 * np.arccosh(np.min(row_gaps(self.X, 1.0)) ** -0.5)
+            problem = (
+                f": after {len(self.values) - 1} steps, the line search found no lower value. The largest hyperbolic "
+                f"radius is {radius:.3g}; at radii near 36, float64 is too coarse for short steps"
             )
+        warnings.warn(f"The {name} did not converge{problem}.\n{advice}", ConvergenceWarning, stacklevel=3)
 
 
 def descend(
@@ -128,11 +143,13 @@ def descend(
     max_iter: int,
     report: StepReport = lambda step, value, gain: None,
 ) -> Descent:
-    """Minimise a function of points with L-BFGS, until a step decreases the value by less than ``tol`` times the value.
+    """Minimise a function of points with L-BFGS in at most ``max_iter`` steps.
 
-    L-BFGS combines steps and gradients from different points. Steps and gradients keep their frame coordinates when
-    they are transported from one point to another; this is isometric, because the frames are orthonormal. ``stiffness``
-    approximates the second derivative with respect to one point; it determines the length of the first step.
+    The descent ends early if a step decreases the value by at most ``tol`` times the new value, or if no further step
+    is found. L-BFGS combines steps and gradients at different points. They are transported from one point to the next
+    by keeping their frame coordinates; this preserves lengths and angles, because the frames are orthonormal.
+    ``stiffness`` approximates the second derivative of the function with respect to one point; it determines the length
+    of the first step.
     """
     value, gradient = objective(X)
     history = [value]
@@ -142,21 +159,33 @@ def descend(
         direction = _direction(gradient, steps, changes, stiffness)
         found = _search(X, objective, value, gradient, direction)
         if found is None:
-            return Descent(X, history, True)
+            reached = _is_reached(X, value, gradient, direction, tol)
+            return Descent(X, history, "converged" if reached else "stalled")
         X, moved, gain, (value, new) = found
         steps, changes = [*steps[1 - MEMORY :], moved], [*changes[1 - MEMORY :], new - gradient]
         gradient = new
         history.append(value)
         report(step, value, gain)
         if gain <= tol * value or value == 0:
-            return Descent(X, history, True)
-    return Descent(X, history, False)
+            return Descent(X, history, "converged")
+    return Descent(X, history, "max_iter")
+
+
+def _is_reached(X: Array, value: float, gradient: Array, direction: Array, tol: float) -> bool:
+    """Return whether the minimum is reached, up to ``tol`` or up to rounding, although a line search failed.
+
+    The predicted decrease is minus the slope along ``direction``, but at most ``value``. The minimum counts as reached
+    if this decrease is at most ``tol * value`` plus the rounding errors of the value and of the points.
+    """
+    promised = min(value, -float(np.vdot(gradient, direction)))
+    slopes = np.linalg.norm(gradient, axis=1) / row_gaps(X, 1.0)
+    return promised <= tol * value + ROUNDING * (value + float(np.sum(slopes)))
 
 
 def _direction(gradient: Array, steps: list[Array], changes: list[Array], stiffness: float) -> Array:
     """Compute the L-BFGS direction with the two-loop recursion.
 
-    Only the steps s and gradient changes y with ``⟨s, y⟩ > 0`` are used.
+    Only pairs of a step s and a change y of the gradient with ``⟨s, y⟩ > 0`` are used.
     """
     pairs = [(s, y, float(np.vdot(s, y))) for s, y in zip(steps, changes, strict=True) if np.vdot(s, y) > 0]
     q, weights = gradient, []
@@ -174,7 +203,8 @@ def _search(
 ) -> tuple[Array, Array, float, tuple[float, Array]] | None:
     """Return the points, step, decrease, value and gradient of a backtracking line search, or None if it fails."""
     slope = float(np.vdot(gradient, direction))
-    # Steps are limited to the radius of curvature, because the quadratic model is not valid for longer steps.
+    # Steps are limited to 1, the radius of curvature, because the quadratic model of the objective is not valid for
+    # longer steps.
     longest = float(np.max(np.linalg.norm(direction, axis=1)))
     if longest > 1:
         direction, slope = direction / longest, slope / longest
@@ -189,7 +219,10 @@ def _search(
 
 
 def map_blocks(kernel: Callable[[int, int], Any], n: int) -> list[Any]:
-    """Compute ``kernel(block, BLOCKS)`` in threads for all blocks; block k has the rows k, k + BLOCKS, and so on."""
+    """Return the results of ``kernel(k, BLOCKS)`` for all blocks k of n rows, computed in threads if n is large.
+
+    Block k consists of the rows k, k + BLOCKS, k + 2 BLOCKS, and so on.
+    """
     if n < FEW:
         return [kernel(block, BLOCKS) for block in range(BLOCKS)]
     with ThreadPoolExecutor(get_num_threads()) as pool:

@@ -33,19 +33,19 @@ class Hyperbolicity:
     rows : ndarray of shape (n_points,)
         Indices of the rows that were used: all rows, or a random sample.
     n_components : int
-        Dimension of the two embeddings.
+        Dimension of the hyperbolic and of the flat embedding.
     diameter : float
         Largest distance.
     delta : float
-        Gromov's δ, which is the largest δ of all quadruples of these rows; 0 for a tree.
+        Gromov's δ, which is the largest δ of all quadruples of ``rows`` (see :func:`hyperbolicity`); 0 for a tree.
     mean_delta : float
         Mean δ of all quadruples.
     distances : ndarray of shape (n_pairs,)
         Given distances D.
     star_distances, tree_distances : ndarray of shape (n_pairs,)
-        Distances along a star, which has one inner node, and along a tree.
+        Distances along the fitted star, which is a tree with one inner node, and along the fitted tree.
     hyperbolic_distances, flat_distances : ndarray of shape (n_pairs,)
-        Distances of the embeddings in hyperbolic and in flat space.
+        Distances between the embedded points, in hyperbolic and in flat space.
     curvature : float
         Sectional curvature that fits the distances best.
     """
@@ -74,7 +74,7 @@ class Hyperbolicity:
 
     @property
     def tree_distortion(self) -> float:
-        """Distortion of the tree found by neighbour joining."""
+        """Distortion of the tree found by neighbour joining, with the edge lengths that fit the distances best."""
         return _distortion(self.tree_distances, self.distances)
 
     @property
@@ -94,7 +94,7 @@ class Hyperbolicity:
 
     @property
     def hierarchy(self) -> float:
-        """Star distortion minus tree distortion: about 0 if the tree has no inner structure."""
+        """Star distortion minus tree distortion: about 0 if a star fits as well as the tree."""
         return self.star_distortion - self.tree_distortion
 
     def __repr__(self) -> str:
@@ -110,23 +110,23 @@ class Hyperbolicity:
 def hyperbolicity(
     X: Any, *, metric: str = "precomputed", n_components: int = 2, n_points: int = 200, random_state: int = 0
 ) -> Hyperbolicity:
-    r"""Measure how close data are to a tree, and how much better hyperbolic space embeds them than flat space.
+    r"""Measure how close data are to a tree, and how much better they embed in hyperbolic space than in flat space.
 
-    Three quantities are measured on the same rows:
+    Three properties are measured on the same rows:
 
     - Gromov's δ from the four-point condition. Four points can be split into two pairs in three ways. For each way, the
       distances within the two pairs are added. The δ of the quadruple is half the difference between the two largest
       sums. It is 0 for all quadruples of a tree.
     - The distortions of the best star and of the tree found by neighbour joining. A star is a tree without a hierarchy.
       Neighbour joining recovers distances along a tree exactly.
-    - The distortion of the embedding by :class:`HyperbolicMDS` and of the flat embedding of the same dimension.
-      Both minimise the same stress.
+    - The distortions of two embeddings of the same dimension: by :class:`HyperbolicMDS`, and in Euclidean space. Both
+      embeddings minimise the same stress.
 
     Parameters
     ----------
     X : array-like, sparse matrix or networkx graph
-        Distances of shape (n, n), or a graph as in :meth:`HyperbolicMDS.fit`. If ``metric`` is not "precomputed", rows
-        of features of shape (n, n_features).
+        Distances of shape (n, n), or a graph as in :meth:`HyperbolicMDS.fit`. If ``metric`` is not "precomputed", X
+        must contain rows of features, with the shape (n, n_features).
     metric : str, default="precomputed"
         "precomputed", or a metric of :func:`sklearn.metrics.pairwise_distances` such as "euclidean" or "cosine".
     n_components : int, default=2
@@ -143,9 +143,9 @@ def hyperbolicity(
 
     Notes
     -----
-    Points whose distances are nearly equal, such as noise in many dimensions, are close to a star. A star is a tree, so
-    hyperbolic space reproduces their distances well although there is no hierarchy. In this case, the star distortion
-    is about as small as the tree distortion, and ``hierarchy`` is about 0.
+    If all distances are nearly equal, as for noise in many dimensions, they are close to the distances along a star. A
+    star is a tree, so hyperbolic space reproduces these distances well although there is no hierarchy. In this case,
+    the star distortion is about as small as the tree distortion, and ``hierarchy`` is about 0.
 
     References
     ----------
@@ -269,7 +269,11 @@ def _neighbour_joining(D):  # type: ignore[no-untyped-def]
 
 
 def _along_tree(splits: Array, distances: Array) -> Array:
-    """Fit edge lengths to the splits by non-negative least squares; return the condensed distances along the tree."""
+    """Return the condensed distances along a tree whose edge lengths are fitted to the condensed ``distances``.
+
+    Each row of ``splits`` represents an edge: it is True for the leaves on one side of the edge. The lengths are fitted
+    by non-negative least squares.
+    """
     i, j = np.triu_indices(splits.shape[1], 1)
     crossed = (splits[:, i] != splits[:, j]).astype(np.float64)
     factor = cholesky(crossed @ crossed.T)
@@ -278,10 +282,10 @@ def _along_tree(splits: Array, distances: Array) -> Array:
 
 
 def _hyperbolic_points(D: Array, n_components: int) -> tuple[float, Array]:
-    """Return the curvature and points that :class:`HyperbolicMDS` would find, in the unit ball and without warnings.
+    """Return the curvature that :class:`HyperbolicMDS` would choose, and the embedded points in the unit ball.
 
-    Warnings about distorted pairs, or about a descent that did not converge, are not needed here, because the
-    distortion shows how good the points are.
+    No warnings are issued about distorted pairs or about a descent that did not converge, because the distortion shows
+    how good the points are.
     """
     scaling = Scaling(n_components)
     c = scaling.best_curvature(D)
@@ -289,7 +293,11 @@ def _hyperbolic_points(D: Array, n_components: int) -> tuple[float, Array]:
 
 
 def _flat_distances(D: Array, points: Array) -> Array:
-    """Return the distances of a flat embedding with minimal stress, from the better of two initial embeddings."""
+    """Return the condensed distances of a flat embedding with minimal stress.
+
+    The stress is minimised twice: once from the solution of classical multidimensional scaling, and once from the
+    hyperbolic ``points`` in frame coordinates at the origin. The better result is returned.
+    """
     d = points.shape[1]
     centred = D**2 - (D**2).mean(axis=0)
     values, vectors = np.linalg.eigh(-0.5 * (centred - centred.mean(axis=1)[:, None]))
@@ -301,7 +309,7 @@ def _flat_distances(D: Array, points: Array) -> Array:
 
 
 def _least_stress(start: Array, D: Array) -> Array:
-    """Minimise the stress from an initial embedding, and return the condensed distances of the result."""
+    """Minimise the stress, starting at an initial embedding, and return the condensed distances of the result."""
     n, d = start.shape
 
     def stress_and_gradient(flat: Array) -> tuple[float, Array]:

@@ -1,8 +1,8 @@
 """Conversion of embeddings from other tools and other models of hyperbolic space to points of the unit ball.
 
-Every reader returns points of the ball of curvature -1, the default everywhere in hyplearn. It raises an error if a row
-is not a point of the expected model. Distances in an embedding of curvature -c are ``1/√c`` times the distances between
-the returned points.
+Every function returns points of the ball of curvature -1, the default everywhere in hyplearn, and raises an error if a
+row is not a point of the expected model. Distances in an embedding of curvature -c are ``1/√c`` times the distances
+between the returned points.
 """
 
 import os
@@ -18,7 +18,7 @@ from hyplearn.types import Array, Points
 
 
 def from_ball(X: Points, *, curvature: float = -1.0) -> Array:
-    """Convert points of a Poincaré ball of any curvature to points of the unit ball.
+    """Convert points of a Poincaré ball of any negative curvature to points of the unit ball.
 
     Examples
     --------
@@ -35,16 +35,17 @@ def from_ball(X: Points, *, curvature: float = -1.0) -> Array:
 def from_hyperboloid(X: Points, *, curvature: float = -1.0, time: str = "first") -> Array:
     """Convert points of the hyperboloid to points of the unit ball.
 
-    The hyperboloid is ``[X, X] = 1/curvature`` with the Minkowski product of :mod:`hyplearn.geometry.models`.
+    The hyperboloid consists of the points x with ``[x, x] = 1/curvature`` and a positive time-like coordinate, where
+    ``[x, x]`` is the Minkowski product of :mod:`hyplearn.geometry.models`.
 
     Parameters
     ----------
     X : array-like of shape (n, d + 1)
         Points of the hyperboloid.
     curvature : float, default=-1.0
-        Curvature of the embedding; its hyperboloid has the radius ``1/sqrt(-curvature)``.
+        Curvature of the embedding.
     time : {"first", "last"}, default="first"
-        Position of the time-like coordinate, which is never below the radius.
+        Position of the time-like coordinate, which is at least ``1/sqrt(-curvature)`` for every point.
 
     Examples
     --------
@@ -73,9 +74,9 @@ def from_klein(X: Points, *, curvature: float = -1.0) -> Array:
 
 
 def from_half_space(X: Points) -> Array:
-    """Convert points of the half-space, whose last coordinate is positive, to points of the unit ball.
+    """Convert points with a positive last coordinate, which form the half-space, to points of the unit ball.
 
-    The half-space is the same set for every curvature, so there is no parameter ``curvature``.
+    The half-space is the same set of points for every curvature, so there is no parameter ``curvature``.
 
     Examples
     --------
@@ -128,12 +129,12 @@ def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
         except ValueError:
             raise ValueError(
                 f"{path} does not start with the numbers of rows and coordinates.\n"
-                "Save it with kv.save_word2vec_format(path, binary=False); read other tables with "
+                "Save the vectors with kv.save_word2vec_format(path, binary=False); read other tables with "
                 "hyplearn.datasets.load_points."
             ) from None
         rows, names = np.empty((n, d)), []
         for row, line in enumerate(lines):
-            # A name may contain spaces, but a coordinate does not.
+            # The line is split from the right, because a name may contain spaces, but a coordinate does not.
             name, *coordinates = line.rstrip().rsplit(" ", d)
             if len(coordinates) != d or row == n:
                 raise ValueError(

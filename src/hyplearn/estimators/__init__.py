@@ -1,4 +1,4 @@
-"""The scikit-learn estimators of hyplearn."""
+"""Classifiers and transformers with the interface of scikit-learn."""
 
 from typing import Any
 
@@ -52,7 +52,5 @@ def classifier_named(name: str, **parameters: Any) -> Any:
     PoincareSVC(C=10.0)
     """
     if name not in CLASSIFIERS:
-        raise ValueError(
-            f"There is no classifier called {name!r}.\nPass one of {', '.join(CLASSIFIERS)}, or an estimator."
-        )
+        raise ValueError(f"There is no classifier called {name!r}.\nPass one of {', '.join(CLASSIFIERS)}.")
     return CLASSIFIERS[name](**parameters)

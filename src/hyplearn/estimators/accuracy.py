@@ -18,11 +18,11 @@ class AccuracyMixin(ClassifierMixin):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or any source
-            Points in the ball.
+            The rows, in any form that ``predict`` accepts.
         y : array-like of shape (n_samples,)
             True labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the points.
+            Weights of the rows.
         """
         predicted = self.predict(X)
         if not is_dask(X):

@@ -29,7 +29,7 @@ from hyplearn.types import Array
 
 
 def _calibrates(classifier: "BallClassifier") -> bool:
-    """Return True if calibration is enabled, and raise AttributeError otherwise."""
+    """Return True, or raise AttributeError if the classifier has ``calibration=None``."""
     if getattr(classifier, "calibration", "") is None:
         raise AttributeError(
             f'{type(classifier).__name__} has no probabilities with calibration=None.\nPass calibration="cross-fitted".'
@@ -37,8 +37,8 @@ def _calibrates(classifier: "BallClassifier") -> bool:
     return True
 
 
-# Number of rows per block when a certificate is verified. The features of a block are computed explicitly, so this
-# number limits the memory.
+# Number of rows per block when ``verify`` recomputes a certificate, which is the proof of the duality gap. The features
+# of a block are stored in memory, so this number limits the memory use.
 VERIFIED_ROWS = 10_000
 ADVICE = {
     "max_iter": "Raise max_iter, lower C, or rescale the embedding.",
@@ -47,7 +47,7 @@ ADVICE = {
 
 
 def warn_unsolved(estimator: "BallClassifier", gap: float, status: str, problems: str = "") -> None:
-    """Warn that the solver did not reach the tolerance of the estimator."""
+    """Warn that the solver did not reach the relative duality gap ``estimator.tol``."""
     warnings.warn(
         f"{type(estimator).__name__} reached a relative duality gap of {gap:.1e}, not tol={estimator.tol:.1e} "
         f'({problems}status "{status}").\n{ADVICE[status]}',
@@ -115,7 +115,7 @@ class BallClassifier(AccuracyMixin, BaseEstimator):
         If the model has probabilities, the scores are log-odds: ``predict_proba`` is their sigmoid or softmax, mixed
         with equal probabilities if ``decision_.calibration.floor`` is positive. Otherwise the scores are not
         calibrated: they are signed distances to the boundaries or, if :class:`PoincareSVC` uses cone coordinates, the
-        arsinh of linear functions of these coordinates.
+        arsinh of linear functions of these coordinates. The baselines in :mod:`hyplearn.paper` define their own scores.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class BallClassifier(AccuracyMixin, BaseEstimator):
 
     @available_if(_calibrates)
     def predict_proba(self, X: Any) -> Any:
-        """Predict the probability of each class, of shape (n_samples, n_classes), in the order of ``classes_``.
+        """Predict the class probabilities, of shape (n_samples, n_classes), with columns in the order of ``classes_``.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class BallClassifier(AccuracyMixin, BaseEstimator):
         return self._evaluated("predict_log_proba", X, self._columns(), np.float64)
 
     def _columns(self, *, binary: bool = True) -> list[Any] | None:
-        """Return the column names of a result with one column per class; None if the result has one value per point."""
+        """Return the names of the columns of a result, one per class; None if the result has one value per point."""
         check_is_fitted(self)
         return self.classes_.tolist() if binary or len(self.classes_) > 2 else None
 

@@ -68,18 +68,19 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
     estimator : estimator
         A classifier of hyplearn or scikit-learn; it is cloned.
     coverage : float, default=0.9
-        Guaranteed probability that the set of a row contains its true class.
+        Requested probability that the set of a row contains its true class; the Notes state what is guaranteed.
     by_class : bool, default=True
         Whether the guarantee holds for each class separately. If False, it holds only on average over all rows: the
         sets are smaller, but rare classes may be missed more often.
     hierarchy : mapping, networkx.DiGraph or str, optional
-        Tree of the classes, for :meth:`predict_answer`: a mapping from each node to its parent, or to a list of parents
-        as in the Cell Ontology; a graph with edges from parent to child; or a Newick string.
+        Tree of the classes, for :meth:`predict_answer`: a mapping from each node to its parent; a graph with edges from
+        parent to child; or a Newick string. In a mapping or a graph, nodes may have several parents, as in the Cell
+        Ontology; the values of the mapping are then lists.
     conformity : {"probability", "distance"}, default="probability"
         Measure of how well a row fits a class. "probability": the predicted probability of the class (or its decision
-        score, for classifiers without probabilities). "distance": the mean distance to the five nearest rows of the
-        class, which is hyperbolic if the classifier has a curvature, and Euclidean otherwise. Distances also detect
-        rows of classes that were not in the training data.
+        score, for classifiers without probabilities). "distance": the mean distance to the five nearest training rows
+        of the class; distances are hyperbolic if the classifier has a curvature, and Euclidean otherwise. Distances
+        also detect rows of classes that were not in the training data.
     folds : int, default=5
         Number of folds for ``conformity="probability"``. Each row is scored by a model fitted to the other folds.
 
@@ -90,10 +91,10 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
     estimators_ : list of estimators
         One classifier per fold, fitted to the other folds; empty for ``conformity="distance"``.
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        The class labels, sorted.
     scores_ : ndarray of shape (n_samples,)
-        Score of each row for its own class, from a model that was not fitted to this row, or from its distances to
-        the other rows of the class. A low score means a good fit.
+        Score of each training row for its own class, from the model that was fitted without the fold of this row or,
+        for ``conformity="distance"``, from the distances to other rows of the class. A low score means a good fit.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -104,18 +105,18 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
     The guarantee holds for rows that are exchangeable with the training rows. With :math:`\alpha = 1 -` coverage:
 
     - With ``conformity="distance"`` the sets are fully conformal: their coverage is at least :math:`1 - \alpha` and
-      exceeds it by at most :math:`1 / (n + 1)`, where n is the number of rows of the class (of all rows with
-      ``by_class=False``).
+      exceeds it by at most :math:`1 / (n + 1)` if no distances are equal, where n is the number of rows of the class
+      (of all rows with ``by_class=False``).
     - With ``conformity="probability"`` they are cross-conformal (Vovk, 2015). The proven coverage is
-      :math:`1 - 2 \alpha - 2 (1 - 1/K) / (n/K + 1)` with K folds
+      :math:`1 - 2 \alpha - 2 (1 - 1/K) / (n/K + 1)` with K folds and the same n
       (:func:`hyplearn.decision.conformal.proved_coverage`); the measured coverage is :math:`1 - \alpha` or slightly
       more.
 
-    The set is empty for up to a fraction :math:`\alpha` of the rows of known classes. A class with fewer than
-    :math:`1/\alpha - 1` rows would be in every set if it were compared with its own rows only. All such classes are
-    therefore calibrated together, if necessary with the next larger classes. Coverage is then guaranteed for these
-    classes taken together, not for each of them, and a ``SmallClassWarning`` names them. Rows are assigned to folds in
-    their order; nothing is random.
+    The set is empty for up to a fraction :math:`\alpha` of the rows of known classes. If the p-values of a class with
+    fewer than :math:`1/\alpha - 1` rows were computed only from these rows, the class would be in every set. All such
+    classes are therefore calibrated together, if necessary with the next larger classes. Coverage is then guaranteed
+    for these classes taken together, not for each of them, and a ``SmallClassWarning`` names them. The rows of a class
+    are assigned to the folds in turn; nothing is random.
 
     Sample weights are passed to the classifier, and also weight the rows in the p-values.
 
@@ -192,7 +193,7 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
         return self.estimator_.decision_
 
     def p_values(self, X: Any) -> Array:
-        """Compute the p-value of each class for each row, of shape (n_samples, n_classes).
+        """Compute the p-value of each class for each row, as an array of shape (n_samples, n_classes).
 
         Parameters
         ----------
@@ -270,7 +271,7 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         coverage, folds = self.coverage, self.folds
         if not isinstance(coverage, numbers.Real) or isinstance(coverage, bool) or not 0 < coverage < 1:
-            raise ValueError(f"coverage must be a number between 0 and 1; got {coverage!r}.")
+            raise ValueError(f"coverage must be a number above 0 and below 1; got {coverage!r}.")
         if not isinstance(folds, numbers.Integral) or isinstance(folds, bool) or folds < 2:
             raise ValueError(f"folds must be an integer of at least 2; got {folds!r}.")
         if self.conformity not in ("probability", "distance"):
@@ -282,7 +283,7 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
             )
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
-        """Return the rows in an indexable form, their labels and their weights."""
+        """Return the rows in an indexable form, their labels, and their weights or None."""
         source = point_source(X, y, sample_weight)
         if source is not None:
             block = source.within_memory()
@@ -307,14 +308,18 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
         return X, y, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
     def _check_classes(self) -> None:
-        """Raise if a class has too few rows or is not in the hierarchy; warn if it has too few rows for a guarantee."""
+        """Raise if there are too few classes or rows, or if a class is not in the hierarchy.
+
+        Warn if a class has too few rows for a guarantee of its own.
+        """
         counts = np.bincount(self._codes)
         if len(counts) < 2 or counts.min() < 2 or len(self._codes) < self.folds:
             k = int(np.argmin(counts))
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 classes, 2 rows of each class and {self.folds} rows in total; "
-                f"got {len(counts)} class{'es' if len(counts) > 1 else ''}, {len(self._codes)} rows, and {counts[k]} "
-                f"of class {self.classes_.tolist()[k]!r}.\nPass more rows, or leave the class out."
+                f"got {len(counts)} class{'es' if len(counts) > 1 else ''}, {len(self._codes)} rows in total, and "
+                f"{counts[k]} of the smallest class, {self.classes_.tolist()[k]!r}.\n"
+                "Pass more rows, or leave this class out."
             )
         if self.hierarchy is not None:
             Hierarchy.of(self.hierarchy, self.classes_)
@@ -340,11 +345,11 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
 
     @property
     def _groups(self) -> Array:
-        """Group of classes with which each class is calibrated."""
+        """Number of the group to which each class belongs; the classes of a group are calibrated together."""
         return calibration_groups(self._totals, self.coverage) if self.by_class else np.zeros(len(self.classes_), int)
 
     def _calibrate(self, X: Any, y: Array, weights: Array | None) -> None:
-        """Score each row with a model that was fitted to the other folds."""
+        """Score each row with the model that was fitted to all folds except the fold of this row."""
         self.__dict__.pop("_near", None)  # remove the neighbours of an earlier fit
         self._folds = deal_in_turn(self._codes, self.folds)
         others = [np.flatnonzero(self._folds != fold) for fold in range(self.folds)]
@@ -356,13 +361,16 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
             self.scores_[held] = found[np.arange(len(held)), self._codes[held]]
 
     def _calibrate_by_distance(self, X: Any, y: Array, weights: Array | None) -> None:
-        """Score each row by its distances to the other rows of its class."""
+        """Score each row by its mean distance to the nearest other rows of its class."""
         self._near = Neighbours.of(self._points(X), self._codes, self._weights, self._c)
         self._folds = np.zeros(len(y), dtype=np.int64)
         self.estimators_, self.scores_ = [], self._near.means
 
     def _scores_without(self, fold: int, X: Any) -> Array:
-        """Return the scores of all classes from the model fitted without ``fold``; low scores mean a good fit."""
+        """Return the scores of all classes for each row, from the model fitted without ``fold``.
+
+        Low scores mean a good fit.
+        """
         model, K = self.estimators_[fold], len(self.classes_)
         if hasattr(model, "predict_proba"):
             found = -model.predict_proba(X)
@@ -374,7 +382,7 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
                 f"{type(model).__name__} has neither predict_proba nor decision_function.\n"
                 'Pass conformity="distance", or another classifier.'
             )
-        # A class that is absent from the other folds gets the worst score.
+        # A class that does not occur in the other folds, to which the model was fitted, gets the worst score.
         scores = np.full((len(found), K), np.inf)
         scores[:, np.searchsorted(self.classes_, model.classes_)] = found
         return scores
@@ -385,7 +393,7 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
         return None if curvature is None else absolute_curvature(curvature)
 
     def _points(self, X: Any) -> Array:
-        """Validate rows whose distances are computed; for a hyperbolic classifier they must lie in the ball."""
+        """Validate the rows for ``conformity="distance"``; for a hyperbolic classifier they must lie in the ball."""
         X = check_array(X, dtype=np.float64, order="C", estimator=self, input_name="X")
         return X if self._c is None else inside_rows(self.estimator, X)[0]
 
@@ -405,6 +413,6 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
 
 
 def _fitted(estimator: Any, X: Any, y: Array, weights: Array | None, rows: Array) -> Any:
-    """Return a clone of the classifier that is fitted to the given rows."""
+    """Clone the classifier, fit the clone to the rows with the indices ``rows``, and return it."""
     given = {} if weights is None else {"sample_weight": weights[rows]}
     return clone(estimator).fit(_safe_indexing(X, rows), y[rows], **given)

@@ -12,15 +12,15 @@ from hyplearn.solvers.platt import Sigmoids
 from hyplearn.solvers.svm.together import Problems, solve_together
 from hyplearn.types import Array
 
-# Number of held-out rows, summed over all folds, that is enough to choose C.
+# Number of held-out rows that is enough to choose C. Folds that are not needed to reach this number are not used.
 CHOICE_ROWS = 2000
-# Tolerance (relative duality gap) of the fits that choose C. A loose value is enough to compare log-losses.
+# Tolerance (relative duality gap) of the fits made to choose C. A loose value is enough to compare log-losses.
 CHOICE_TOL = 1e-3
 # CHOICE_FIRST is the exponent of 10 at which the search for C starts. CHOICE_ENOUGH is the minimum relative improvement
 # of the log-loss for a step to a smaller C (-1) and to a larger C (1). Smaller values are tried first and larger values
 # must be clearly better, because the log-loss of few held-out rows has local minima at large values, where the models
-# overfit single rows. A search that started at 10 and accepted every improvement gave log-losses that were 2.5 % higher
-# on 60 data sets, and 1.6 % higher on 62 others.
+# overfit single rows. A search that started at C = 10 and accepted every improvement gave log-losses that were 2.5 %
+# higher on 60 data sets, and 1.6 % higher on 62 others.
 CHOICE_FIRST, CHOICE_ENOUGH = 0, {-1: 0.0, 1: 0.02}
 
 
@@ -34,19 +34,20 @@ def choice_rows(data: TrainingData, most: int) -> LabelledBlock:
 class ChosenCost(NamedTuple):
     """Value of C and, if it was found by a search, results of the search.
 
-    ``W`` contains starting weights for the final fit, and ``held_out`` the held-out values of all rows.
+    ``W`` contains the weights from which the final fit starts, and ``held_out`` the values of held-out rows, for the
+    calibration.
     """
 
     C: Any
     W: Array | None = None
-    held_out: HeldOut | None = None  # None if some rows were never held out or some fits did not converge
+    held_out: HeldOut | None = None  # None if some folds were not used, or if some fits did not converge
     problems: Problems | None = None  # problems of all rows with costs for C = 1; None if C was chosen on a subsample
 
 
 def choose_held_out(problems: Problems, n_folds: int, n_classes: int) -> ChosenCost:
     """Choose a power of ten for C by the log-loss on held-out rows; choose 1 if no row can be held out.
 
-    ``problems`` contains one binary problem for each positive class, on all rows, with the costs for C = 1.
+    ``problems`` contains one binary problem for each positive class, with the costs of all rows for C = 1.
     """
     codes, weights = problems.codes, problems.costs[:, 0]
     W = solve_together(problems, tol=CHOICE_TOL).W
@@ -67,14 +68,17 @@ def choose_held_out(problems: Problems, n_folds: int, n_classes: int) -> ChosenC
 
 
 class _Found(NamedTuple):
-    """Held-out values for one value of C, and the largest duality gap of the fits."""
+    """Results for one C: arsinh of the held-out rows' scores, and the largest relative duality gap of the fits."""
 
     values: Array
     gap: float
 
 
 class _Path:
-    """Held-out fits for several values of C; each fit starts from the solution for the nearest value already tried."""
+    """Fits without held-out rows for several C; each starts from the solution for the nearest C that was tried before.
+
+    The distance between two values of C is that of their logarithms.
+    """
 
     def __init__(self, problems: Problems, dealt: Array, held: Array, n_folds: int, start: Array) -> None:
         weights, codes = problems.costs[:, 0], problems.codes
@@ -82,13 +86,13 @@ class _Path:
         self.folds = problems.in_folds(costs)
         self.rows, self.sets = problems.rows[:, held], problems.sets
         self.codes, self.row_weights, self.fold = codes[held], weights[held], dealt[held]
-        # For each value of C, the weights of all held-out fits, of shape (problems, folds, columns).
+        # For each value of C, the weights fitted without each fold, of shape (problems, folds, columns).
         self.weights = {1.0: np.repeat(start[:, None], n_folds, axis=1)}
         self.found = dict[float, _Found]()
         self.sigmoids: Sigmoids | None = None
 
     def log_loss(self, C: float) -> float:
-        """Fit all folds with the given C, and return the log-loss of the held-out rows."""
+        """Fit all problems without each fold in turn, with the given C; return the log-loss of the held-out rows."""
         start = self.weights[min(self.weights, key=lambda other: abs(math.log(other / C)))]
         fits = solve_together(self.folds.at_costs(C), tol=CHOICE_TOL, start=start.reshape(-1, start.shape[2]))
         self.weights[C] = weights = fits.W.reshape(start.shape)

@@ -1,11 +1,13 @@
 r"""Warning about classes that lie too deep for coordinates about one centre.
 
-The directions of two points, seen from a centre m, differ by about :math:`2 e^{-g}`, where g is the Gromov product
+For curvature -1, the directions of two points x and y, seen from a centre m, differ by about :math:`2 e^{-g}`, where g
+is the Gromov product
 
-.. math:: g = \tfrac12 \bigl( d(m, x) + d(m, y) - d(x, y) \bigr)
+.. math:: g = \tfrac12 \bigl( d(m, x) + d(m, y) - d(x, y) \bigr).
 
-This is about the distance from m at which the geodesics to the two points separate. In a deep tree g is large for
-sibling branches: a linear function of coordinates about m needs weights of about :math:`e^g` to separate them.
+The product g is about the distance from m at which the geodesics to the two points separate. In a deep tree, it is
+large for sibling branches, and a linear function of coordinates about m needs weights of about :math:`e^g` to separate
+such branches.
 """
 
 import warnings
@@ -19,8 +21,8 @@ from hyplearn.geometry import distance
 from hyplearn.types import Array
 
 # Gromov product of two class centres, in units of 1/√c, above which the warning is given. On 7 tree embeddings with a
-# product above 9.5, the accuracy of the softmax is 1 to 36 percentage points lower than that of PoincareSVC("means");
-# on 12 embeddings with a product of 2 to 8.5, it is at least as high.
+# product above 9.5, the accuracy of PoincareLogisticRegression is 1 to 36 percentage points lower than the accuracy of
+# PoincareSVC("means"); on 12 embeddings with a product of 2 to 8.5, it is at least as high.
 DEEPEST = 9.0
 # Number of rows from which the class centres are estimated: SAMPLE rows, or SAMPLE_PER_CLASS times the number of
 # classes if that is more.
@@ -28,7 +30,7 @@ SAMPLE, SAMPLE_PER_CLASS = 2**11, 128
 
 
 def warn_of_depth(estimator: Any, data: TrainingData) -> None:
-    """Warn if a model uses coordinates about one centre, from which two classes have almost the same direction."""
+    """Warn if a model uses coordinates about one centre, from which two classes lie in almost the same direction."""
     centre = estimator.reference_[0]
     if np.any(estimator.reference_ != centre) or _radius(data, centre) < DEEPEST:
         return
@@ -46,7 +48,10 @@ def warn_of_depth(estimator: Any, data: TrainingData) -> None:
 
 
 def deepest_classes(data: TrainingData, centre: Array) -> tuple[float, int, int]:
-    """Return the largest Gromov product of two class centres at ``centre``, in units of 1/√c, and the two classes."""
+    """Return the largest Gromov product of two classes seen from ``centre``, in units of 1/√c, and their two codes.
+
+    A class is represented by its robust centre.
+    """
     block, _ = data.subsampled(max(SAMPLE, SAMPLE_PER_CLASS * data.n_classes))
     part = block.taken(np.flatnonzero(block.present))
     found, codes = np.unique(part.codes, return_inverse=True)
@@ -61,7 +66,7 @@ def deepest_classes(data: TrainingData, centre: Array) -> tuple[float, int, int]
 
 
 def _radius(data: TrainingData, centre: Array) -> float:
-    """Return an upper bound on the distances of rows from the centre, in units of 1/√c; infinity if none is known."""
+    """Return an upper bound on the distance of any row from ``centre``, in units of 1/√c; inf if no bound is known."""
     if not data.least_gap > 0:
         return np.inf
     of_centre = 2 * np.arctanh(np.sqrt(data.c) * np.linalg.norm(centre))

@@ -16,11 +16,12 @@ from hyplearn.solvers.perceptron import EQUAL_WEIGHTS, Perceptron
 from hyplearn.tangent import TangentRows, implicit_rows
 from hyplearn.types import Array
 
-# Constants of early stopping. After at least FIRST_CHECK passes and FIRST_VISITS visits of rows, the mistakes and the
-# errors are compared with those after half as many passes. Training stops unless one of the two decreased by the
-# fraction BETTER. With overlapping classes, training stops after about 60 passes instead of 1000, without loss of
-# accuracy. Fewer passes over few rows are not enough for a stable average: with FIRST_CHECK = 8, leaving out a single
-# row changed up to 7 of 88 test predictions of the second-order perceptron, and without FIRST_VISITS up to 3.
+# Constants of early stopping. After at least FIRST_CHECK passes and FIRST_VISITS visits of rows, the second half of the
+# passes is compared with the first half whenever the number of passes is a power of two. Training stops unless the
+# smallest number of mistakes in a pass, or the weight of the misclassified rows, decreased by the fraction BETTER. With
+# overlapping classes, training stops after about 60 passes instead of 1000, without loss of accuracy. Fewer passes over
+# few rows are not enough for a stable average of the weights: with FIRST_CHECK = 8, leaving out a single training row
+# changed up to 7 of 88 test predictions of the second-order perceptron; without FIRST_VISITS, it changed up to 3.
 FIRST_CHECK, FIRST_VISITS, BETTER = 32, 2**14, 0.05
 
 
@@ -46,18 +47,21 @@ class ProblemRows(NamedTuple):
     weights: Array
 
     def errors(self, w: Array) -> float:
-        """Return the total weight of the rows on the wrong side of the boundary with normal w."""
+        """Return the total weight of the rows that are not on the right side of the boundary with normal w."""
         wrong = self.y * (self.rows @ w) <= 0
         return float(wrong.sum() if self.weights.size == 0 else self.weights[wrong].sum())
 
 
 @checkpointable
 class Extremes(NamedTuple):
-    """Extreme values over the rows with positive weight, used to compute the mistake bounds and the margin."""
+    """Extreme values over the rows with positive weight, used to compute the mistake bounds and the margin.
+
+    A point x with the label y = ±1 has the row z (see :mod:`hyplearn.tangent`).
+    """
 
     least: float  # smallest ⟨y z, normal⟩
     longest: float  # largest c ‖z‖²
-    gap: float  # smallest gap 1 - c‖x‖² of a row
+    gap: float  # smallest gap 1 - c‖x‖²
     copies: bool  # whether all weights are integers and can be treated as numbers of copies
 
     @classmethod
@@ -65,7 +69,8 @@ class Extremes(NamedTuple):
         """Compute the extremes over the rows of a problem."""
         rows, y, weights = part
         present = weights > 0 if weights.size else np.ones(len(y), dtype=bool)
-        # base = 1 - cosh ρ and √c‖z‖ = sinh ρ, so c‖z‖² = base (base - 2).
+        # Let ρ be √c times the distance of a point from the reference point. Then base = 1 - cosh ρ and √c‖z‖ = sinh ρ,
+        # so c‖z‖² = base (base - 2).
         return cls(
             float(np.min((y * (rows @ normal))[present], initial=np.inf)),
             float(np.max((rows.base * (rows.base - 2))[present], initial=0.0)),
@@ -81,11 +86,11 @@ class KeptEpochs:
         self.rows, self.rng, self.n_rows = rows, rng, len(rows.y)
 
     def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
-        """Make one pass over the rows, updating the perceptrons in place; return the number of mistakes of each."""
+        """Make one pass over the rows, updating the perceptrons in place; return how many mistakes each made."""
         return {k: perceptron.visit(*self.rows, self.rng) for k, perceptron in perceptrons.items()}
 
     def errors(self, weights: dict[int, Array]) -> dict[int, float]:
-        """Return, for each problem, the total weight of the rows on the wrong side of its boundary."""
+        """Return, for each problem, the total weight of the rows that are not on the right side of its boundary."""
         return {k: self.rows.errors(w) for k, w in weights.items()}
 
 
@@ -96,7 +101,7 @@ class StreamedEpochs:
         self.data, self.problems, self.n_rows = data, problems, data.n_rows
 
     def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
-        """Make one pass over the rows, replacing the perceptrons; return the number of mistakes of each."""
+        """Make one pass over the rows, replacing the values of ``perceptrons``; return how many mistakes each made."""
         numbers = list(perceptrons)
         visit = partial(_visit_encoded, encoder=self.data.encoder, problems=self.problems, numbers=numbers)
         begun = Pass(list(perceptrons.values()), [0] * len(numbers))
@@ -105,7 +110,7 @@ class StreamedEpochs:
         return dict(zip(numbers, found.mistakes, strict=True))
 
     def errors(self, weights: dict[int, Array]) -> dict[int, float]:
-        """Return, for each problem, the total weight of the rows on the wrong side of its boundary."""
+        """Return, for each problem, the total weight of the rows that are not on the right side of its boundary."""
         return dict(zip(weights, self.data.fold(_errors, summed, self.problems, weights).tolist(), strict=True))
 
 
@@ -170,9 +175,11 @@ def learn(
     keep: str,
     report: Callable[[int, int, int], Any],
 ) -> list[Learned]:
-    """Train the perceptrons in passes over the rows, until each of them makes no mistake or stops improving.
+    """Train the perceptrons in at most ``max_epochs`` passes; return the results in the order of ``perceptrons``.
 
-    The perceptrons in the list are replaced by the trained ones.
+    The training of a perceptron ends after a pass without mistakes or, unless ``keep`` is "last", when it stops
+    improving (:class:`Halves`). ``keep`` selects the weights to return, as in :class:`PoincarePerceptron`. The
+    perceptrons in the list are replaced with the trained ones.
     """
     active, learned = dict(enumerate(perceptrons)), {}
     best = {k: perceptron.w.copy() for k, perceptron in active.items()}
@@ -206,12 +213,12 @@ def learn(
 
 
 def is_checked(epoch: int, n_rows: int) -> bool:
-    """Return whether to check for early stopping after this epoch; only powers of two are checked."""
+    """Return whether to check for early stopping after this epoch (see ``FIRST_CHECK``)."""
     return epoch >= FIRST_CHECK and epoch * n_rows >= FIRST_VISITS and epoch & (epoch - 1) == 0
 
 
 class Halves:
-    """Early stopping: compares the second half of the passes with the first half.
+    """Early-stopping rule that compares the second half of the passes with the first half.
 
     Training stops if neither the smallest number of mistakes in a pass nor the weight of the misclassified training
     rows decreased enough.
@@ -225,7 +232,11 @@ class Halves:
         self.since = min(self.since, mistakes)
 
     def is_over(self, errors: float) -> bool:
-        """Return True if neither mistakes nor errors decreased by the fraction ``BETTER``, and begin the next half."""
+        """Return True if training should stop; for the next call, all passes so far form the first half.
+
+        ``errors`` is the weight of the misclassified training rows. Training should stop if neither this weight nor the
+        smallest number of mistakes in a pass decreased by the fraction ``BETTER``.
+        """
         over = self.since > (1 - BETTER) * self.before and errors > (1 - BETTER) * self.errors
         self.before, self.since, self.errors = min(self.before, self.since), np.inf, min(self.errors, errors)
         return bool(over)

@@ -16,7 +16,7 @@ FORMS = (
 
 
 class Hierarchy(NamedTuple):
-    """Part of a tree that contains the classes of a classifier and all their ancestors."""
+    """Part of a tree: the classes of a classifier and all ancestors of these classes."""
 
     names: list[Any]
     ancestors: Ancestors
@@ -53,11 +53,13 @@ def _parents(source: Any) -> dict[Any, list[Any]]:
     """Return a mapping from every node to its parents."""
     if isinstance(source, str):
         tree = parse_newick(source)
-        # An unnamed node is represented by a tuple with its position, which cannot be equal to a label.
+        # An unnamed node is represented by the tuple ("", position), because a tuple cannot be equal to a label.
         nodes = [name or ("", row) for row, name in enumerate(tree.names)]
         if len(set(nodes)) < len(nodes):
             twice = next(name for name in nodes if nodes.count(name) > 1)
-            raise ValueError(f"The name {twice!r} occurs twice in the Newick string.\nGive every node its own name.")
+            raise ValueError(
+                f"The name {twice!r} occurs more than once in the Newick string.\nGive every node its own name."
+            )
         return {node: [nodes[up]] if up >= 0 else [] for node, up in zip(nodes, tree.parents, strict=True)}
     if hasattr(source, "predecessors"):
         return {node: list(source.predecessors(node)) for node in source.nodes}
@@ -96,7 +98,10 @@ def _at_or_above(node: Any, parents: dict[Any, list[Any]]) -> set[Any]:
 
 
 def _depths(parents: dict[Any, list[Any]], keys: list[Any]) -> dict[Any, int]:
-    """Return the depth (longest path from a root) of all keys and their ancestors; raise if there is a cycle."""
+    """Return the depth of each key and each of its ancestors; raise if there is a cycle.
+
+    The depth of a node is the length of the longest path from a root to the node.
+    """
     depths: dict[Any, int] = {}
     on_path: dict[Any, None] = {}
     for start in keys:
@@ -120,7 +125,7 @@ def _depths(parents: dict[Any, list[Any]], keys: list[Any]) -> dict[Any, int]:
 def _check_common(above: Array, classes: Array) -> None:
     if above.all(axis=0).any():
         return
-    # The class that shares the fewest ancestors with the other classes is most likely disconnected from them.
+    # The class that shares the fewest ancestors with the other classes is most likely not connected to them.
     shared = (above.astype(np.int64) @ above.T.astype(np.int64)).sum(axis=1)
     loose = classes.tolist()[int(np.argmin(shared))]
     raise ValueError(

@@ -29,10 +29,11 @@ from hyplearn.types import Array, CostOrAuto
 ROWS_PER_LANDMARK = 20
 # If the kernel rows are not kept in memory, the Hessian is computed from a sample of one row in SAMPLE_RATIO.
 # SAMPLE_NUMBERS are the minimum and the maximum number of elements of the sample (16 and 56 MiB; the solver holds
-# several copies). With a smaller sample, a fit takes more passes; with a larger one, each step takes longer. The first
-# steps are made on a larger sample: LARGER times as many rows, but at most one row in LARGER.
+# several copies). With a smaller sample, a fit takes more passes; with a larger one, each step takes longer. Before the
+# steps on all rows, steps are made on a larger sample: LARGER times as many rows, but at most one row in LARGER.
 SAMPLE_RATIO, SAMPLE_NUMBERS, LARGER = 8, (2**21, 7 * 2**20), 8
-# Both samples are chosen from a subsample with at most this many elements (64 MiB): coordinates, weights, codes, gaps.
+# Both samples are chosen from a subsample of points with about this many numbers in total (64 MiB): the coordinates,
+# weights, class codes and gaps of its points.
 POINT_NUMBERS = 2**23
 
 
@@ -40,20 +41,20 @@ POINT_NUMBERS = 2**23
 class PoincareKernelClassifier(SoftmaxClassifier):
     r"""Multinomial logistic regression with a hyperbolic kernel, for classes with curved boundaries.
 
-    Each point is mapped to a row :math:`x_i` with three kinds of columns. The first are the features of
-    :class:`HyperbolicKernelMap`, whose inner products approximate the kernel. The second approximate the linear
-    functions of :class:`PoincareLogisticRegression`, interpolated from their values at the landmarks. The last column
-    is a constant for the intercept. The weights W solve
+    Each point is mapped to a row :math:`x_i` with three kinds of columns. The first columns are the features of
+    :class:`HyperbolicKernelMap`, whose inner products approximate the kernel. The next columns, called linear,
+    approximate the cone coordinates of :class:`PoincareLogisticRegression`: they interpolate the values of these
+    coordinates at the landmarks. The last column is a constant for the intercept. The weights W solve
 
     .. math:: \min_W \tfrac12 \sum_k \|W_k\|^2 + C \sum_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
               - \langle W_{y_i}, x_i \rangle \Bigr)
 
     and a certificate proves that they are optimal. The regions of the classes may have any shape: with a small scale of
     the kernel they follow every detail, and with a large scale they approach the regions of a softmax on cone
-    coordinates. The kernel depends only on distances, and the linear functions are centred at the mean of the
-    landmarks, so isometries of the ball do not change the probabilities. With as many components as rows, this is exact
-    kernel logistic regression; with fewer components, ``lost_trace_`` measures the part of the kernel that the
-    landmarks do not represent.
+    coordinates. The kernel depends only on distances, and the centre of the cone coordinates is the mean of the
+    landmarks, so isometries of the ball do not change the probabilities. With as many components as training points,
+    the kernel features represent the kernel exactly; with fewer components, ``lost_trace_`` measures the part of the
+    kernel that the landmarks do not represent.
 
     Parameters
     ----------
@@ -66,9 +67,9 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         on held-out rows decreases.
     C : float or "auto", default="auto"
         Inverse regularisation strength. "auto" tries a few values, and chooses the smallest C whose log-loss is within
-        1 % of the smallest log-loss. The search for scale and C uses about 6,000 rows, or 20 rows per component if that
+        1 % of the smallest log-loss. The search for scale and C uses up to 6,000 rows, or 20 rows per component if that
         is more. It takes about 13 fits, each to two thirds of these rows. With 500 rows or fewer, each fit is made
-        three times, each time with a different third held out; with up to 2,000 rows, only the three best trials are
+        three times, each time with a different third held out; with 501 to 2,000 rows, only the three best trials are
         repeated in this way.
     n_components : int, default=300
         Maximum number of landmarks, and of kernel features.
@@ -103,9 +104,9 @@ class PoincareKernelClassifier(SoftmaxClassifier):
     projection_ : ndarray of shape (n_landmarks, n_columns)
         Matrix that maps the kernel values of a point at the landmarks to its row, without the constant.
     lost_trace_ : float
-        Weighted mean of ``k(x, x) - ‖row‖²``, where the rows do not include the linear functions. It is 0 if the kernel
-        is exact, and at most 1. It is computed from a random subsample if there are more than 6,000 training points and
-        more than 20 per component.
+        Weighted mean of ``k(x, x) - ‖row‖²``, where a row contains only the kernel features of the training point x. It
+        is 0 if the features represent the kernel exactly, and at most 1. It is computed from a random subsample if
+        there are more than 6,000 training points and more than 20 per component.
     coef_ : ndarray of shape (n_classes, n_columns), or (1, n_columns) for two classes
         W without its last column; for two classes the row of ``classes_[1]`` minus the row of ``classes_[0]``.
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
@@ -113,9 +114,11 @@ class PoincareKernelClassifier(SoftmaxClassifier):
     status_ : ndarray of str of shape (1,)
         "optimal" if the tolerance is reached; otherwise "max_iter" or "stalled" (limited by rounding).
     primal_, dual_gap_ : ndarrays of shape (1,)
-        P(W), and ``½‖∇P‖² / max(1, P)``, a proven bound on the distance of P from the optimum relative to max(1, P).
+        The objective P(W), and ``½‖∇P‖² / max(1, P)``, which is a proven bound on the difference between P and its
+        minimum, relative to max(1, P).
     n_iter_, n_passes_ : ndarrays of shape (1,)
-        Number of Newton steps (or rounds of quasi-Newton steps), and of passes over the data.
+        Number of Newton steps (or rounds of quasi-Newton steps), and number of passes over the data in which the
+        problem was solved, including passes that only draw a sample.
     decision_ : Decision
         The fitted model as an immutable object; predictions, plots and model files are computed from it.
 
@@ -163,7 +166,7 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         return self
 
     def _chosen_map(self, data: TrainingData) -> tuple[KernelMap, Array | None]:
-        """Choose landmarks, scale and C; return the kernel map and starting weights for the solver."""
+        """Choose landmarks, scale and C; return the kernel map, and starting weights for the solver or None."""
         m = int(self.n_components)
         sample, _ = data.subsampled(max(SEARCH_ROWS, ROWS_PER_LANDMARK * m))
         sample = sample.taken(np.flatnonzero(sample.present))
@@ -194,7 +197,11 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         self.decision_ = self._decide()
 
     def _samples(self, data: TrainingData, kernel_map: KernelMap) -> tuple[ClassRows, RowSource]:
-        """Return a representative sample of the kernel rows, and a larger sample that is recomputed in every pass."""
+        """Return two representative samples of all rows.
+
+        The first one contains kernel rows. The second one is larger, and its kernel values are recomputed in every
+        pass.
+        """
         n, columns = data.n_rows, kernel_map.projection.shape[1] + 1
         size = int(np.clip(n * columns // SAMPLE_RATIO, *SAMPLE_NUMBERS)) // columns
         points, _ = data.subsampled(POINT_NUMBERS // (data.n_features + 3))
@@ -226,7 +233,7 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         r"""Recompute the certificate from scratch, in plain NumPy, from ``coef_`` and ``intercept_``.
 
         The certificate is defined as in :meth:`PoincareLogisticRegression.verify`. It holds for the problem with the
-        chosen landmarks; ``lost_trace_`` measures the part of the kernel that they do not represent.
+        chosen landmarks; ``lost_trace_`` measures the part of the kernel that these landmarks do not represent.
 
         Parameters
         ----------

@@ -17,7 +17,7 @@ from hyplearn.types import Array
 
 
 def check_kernel(kernel: Any, scale: Any, n_components: Any) -> None:
-    """Raise if a parameter of a kernel is invalid."""
+    """Raise if the name of the kernel, its scale or the number of components is invalid."""
     names = " or ".join(f'"{name}"' for name in PROFILES)
     check_parameter("kernel", kernel, isinstance(kernel, str) and kernel in PROFILES, names)
     is_auto = isinstance(scale, str) and scale == "auto"
@@ -29,25 +29,27 @@ def check_kernel(kernel: Any, scale: Any, n_components: Any) -> None:
 class HyperbolicKernelMap(BallTransformer):
     r"""Map points in the ball to features in R^m whose inner products approximate a hyperbolic kernel.
 
-    A point x becomes :math:`K(x, L)\, V \Lambda^{-1/2}`, where L are landmarks among the training points and
-    :math:`K(L, L) = V \Lambda V^T` (Nyström's method). The inner product of two rows equals the kernel of the two
-    points if one of them is a landmark, and approximates it otherwise. Linear methods on these rows have boundaries of
-    any shape in the ball, which do not change under isometries of the ball.
+    A point x becomes the row :math:`K(x, L)\, V \Lambda^{-1/2}`, where L are landmarks, by default some of the training
+    points, and :math:`K(L, L) = V \Lambda V^T` (Nyström's method). If no eigenvector is left out, the inner product of
+    two rows equals the kernel of the two points if one of them is a landmark, and approximates it otherwise. Linear
+    methods on these rows have boundaries of any shape in the ball. If an isometry of the ball moves all points, these
+    boundaries move with them.
 
     Parameters
     ----------
     kernel : {"laplacian", "secant", "heat"}, default="laplacian"
         The kernel. With :func:`~hyplearn.kernels.laplacian_kernel`, boundaries can follow fine details. With
-        :func:`~hyplearn.kernels.secant_kernel`, they are smooth, and the kernel decreases like the Laplacian kernel at
-        large distances. With :func:`~hyplearn.kernels.heat_kernel`, they are smooth, and the kernel decreases faster.
+        :func:`~hyplearn.kernels.secant_kernel`, boundaries are smooth, and the kernel decreases like the Laplacian
+        kernel at large distances. With :func:`~hyplearn.kernels.heat_kernel`, boundaries are smooth, and the kernel
+        decreases faster than the other two.
     scale : float or "auto", default="auto"
         Scale of the kernel in units of the curvature radius; "auto" is the median distance between landmarks.
     n_components : int, default=300
-        Maximum number of columns, and of landmarks if they are not given. With at least as many components as rows, the
-        inner products equal the kernel.
+        Maximum number of columns and, if ``landmarks`` is None, of landmarks. With at least as many components as
+        training points, all distinct points become landmarks, and the inner products of their rows equal the kernel.
     landmarks : array-like of shape (n_landmarks, n_features), default=None
-        The landmarks. If None, they are chosen from the training points, and from all classes if y is given. The choice
-        depends only on the data.
+        The landmarks. If None, they are chosen among the training points; if y is given, some are chosen from every
+        class. The choice is the same in every fit to the same data.
     curvature : float, default=-1.0
         Sectional curvature of the space in which the points were embedded; the ball has radius ``1/sqrt(-curvature)``.
     outside : {"raise", "project"}, default="raise"
@@ -59,12 +61,13 @@ class HyperbolicKernelMap(BallTransformer):
     landmarks_ : ndarray of shape (n_landmarks, n_features)
         The landmarks.
     scale_ : float
-        Scale of the kernel.
+        Scale of the kernel, in units of the curvature radius.
     projection_ : ndarray of shape (n_landmarks, n_columns)
         The matrix :math:`V \Lambda^{-1/2}`, with columns in descending order of their eigenvalues. Columns with
-        negligible eigenvalues are left out.
+        negligible eigenvalues, and those beyond the first ``n_components``, are left out.
     lost_trace_ : float
-        Mean of ``k(x, x) - ‖row‖²`` over the training points. It is 0 if the kernel is exact, and at most 1.
+        Mean of ``k(x, x) - ‖row‖²`` over the training points x and their rows. It is at most 1, and 0 if the inner
+        products of these rows equal the kernel.
     n_features_in_ : int
         Number of coordinates.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -95,14 +98,15 @@ class HyperbolicKernelMap(BallTransformer):
         return int(self.projection_.shape[1])
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose the landmarks and the scale.
+        """Choose the landmarks and the scale unless they are given, and compute ``projection_``.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Points in the ball.
         y : array-like of shape (n_samples,), optional
-            Labels; if given, every class is represented by landmarks.
+            Labels; if given, landmarks are chosen from every class, as far as ``n_components`` allows. The labels are
+            ignored if the parameter ``landmarks`` is given.
         """
         check_kernel(self.kernel, self.scale, self.n_components)
         X, gaps = ball_rows(self, X, reset=True, keep_dtype=True)
@@ -134,7 +138,7 @@ class HyperbolicKernelMap(BallTransformer):
         return landmarks
 
     def transform(self, X: Any) -> Array:
-        """Compute the kernel features of points, of shape (n_samples, n_columns)."""
+        """Compute the kernel features of points; return an array of shape (n_samples, n_columns)."""
         check_is_fitted(self)
         X, gaps = ball_rows(self, X, keep_dtype=True)
         c = absolute_curvature(self.curvature)

@@ -15,47 +15,49 @@ from hyplearn.rows.memory import ClassRows
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# Maximum number of rows used in the search. It was enough to distinguish scales on all data sets used for tuning. With
-# n_components > 300, the maximum is larger, because the search then uses all rows from which the landmarks are chosen
-# (ROWS_PER_LANDMARK in kernel_classifier.py).
+# Maximum number of rows used in the search. It was enough to distinguish good from bad scales on all data sets used for
+# tuning. With n_components > 300, the maximum is larger, because the search then uses all rows from which the landmarks
+# are chosen (ROWS_PER_LANDMARK in kernel_classifier.py).
 SEARCH_ROWS = 6000
 # The rows are divided into PARTS parts. With up to FEW_ROWS rows, every trial holds out each part in turn; with more
-# rows, it holds out only the first part. If there are at most MORE_ROWS rows in the latter case, the FINALISTS best
-# trials are then repeated with all parts, because the best trial on one part is often not the best overall.
+# rows, it holds out only the first part. With FEW_ROWS + 1 to MORE_ROWS rows, the FINALISTS best trials are repeated at
+# the end with each part held out in turn, because the best trial on one part is often not the best overall.
 FEW_ROWS, MORE_ROWS, PARTS, FINALISTS = 500, 2000, 3, 3
-# Values of C to try first, in this order. The scale is the given one or, if it is chosen, the median distance between
-# landmarks. Fits with a larger C take longer, so no larger values are tried once the log-loss exceeds RISEN times its
-# smallest value so far.
+# Values of C to try first, in this order, at the given scale or, if the scale is to be chosen, at the median distance
+# between landmarks. Fits with a larger C take longer, so no larger values are tried once the log-loss exceeds RISEN
+# times its smallest value so far.
 FIRST_COSTS, RISEN = (1.0, 10.0, 100.0, 1000.0), 1.1
-# Smallest and largest scale, relative to the median distance. At smaller scales, too few rows are within the scale of
-# a landmark for a good fit. At larger scales, the kernel features vary so little that only the linear columns matter,
-# which add_linear_columns appends to them.
+# Smallest and largest scale, relative to the median distance between landmarks. At smaller scales, too few rows are
+# within a distance of one scale from a landmark for a good fit. At larger scales, the kernel features vary so little
+# that only the other columns matter: the linear columns, which add_linear_columns appends, and the intercept.
 SMALLEST, LARGEST = 0.02, 4096.0
 # Factors by which a step multiplies (scale, C). At distances ρ far below the scale s, the Laplacian kernel is close to
-# 1 - ρ/s, so a larger scale has the same effect on the kernel features as a smaller C. Therefore, some steps multiply C
-# by the same factor as the scale. The other steps keep C, and with it the influence of the linear columns. FINER
-# contains the factors by which the best C is multiplied last, at the best scale.
+# 1 - ρ/s, so a larger scale has the same effect on the weights of the kernel features as a smaller C. Therefore, some
+# steps multiply C by the same factor as the scale. The other steps keep C, and with it the influence of the linear
+# columns. After all steps, the best C is multiplied by each factor in FINER, at the best scale.
 STEPS = ((4.0, 4.0), (4.0, 1.0), (0.25, 0.25), (0.25, 1.0))
 FINER = (0.3, 3.0)
-# Values of C to try at the largest scale, where only the linear columns matter.
+# Values of C to try at the largest scale, where the kernel features do not matter.
 LINEAR_COSTS = (30.0, 300.0, 3000.0)
 # Tolerance (relative duality gap) of the fits in the search: SEARCH_TOL, or TOL_PER_COST times C if that is larger. The
-# gap is ½‖∇P‖² for the objective P. The second derivatives of P grow in proportion to C, so that a model with the same
-# gap is closer to the optimum if C is larger; a larger gap is therefore accepted. With smaller tolerances the search
-# takes up to twice the time, the held-out log-losses change by about 1 %, and the choice hardly ever changes.
+# gap is ½‖∇P‖² / max(1, P) for the objective P. The second derivatives of P grow in proportion to C, so a model with a
+# given gap is closer to the optimum if C is larger; a larger gap is therefore accepted for large C. With smaller
+# tolerances the search takes up to twice the time, the held-out log-losses change by about 1 %, and the chosen scale
+# and C hardly ever change.
 SEARCH_TOL, TOL_PER_COST = 1e-3, 1e-4
-# Trials whose log-loss is at most this factor times the smallest log-loss are treated as equal; among these, the trial
-# with the smallest C is chosen, because its fit takes the least time. The standard errors of held-out log-losses are
-# larger than one per cent.
+# Trials whose log-loss is at most EQUAL times the smallest log-loss are treated as equally good, because the standard
+# errors of held-out log-losses are larger than one per cent. Among these trials, the one with the smallest C is chosen,
+# because its fit takes the least time.
 EQUAL = 1.01
 # Columns for which ``C Σ x²`` is below this value are left out of a fit, where Σ x² is the weighted sum of squares of
 # the column. The second derivative of the loss with respect to the weight w of such a column is at most ``C Σ x² / 4``,
 # compared with 1 for the penalty ½w², so the fitted w would be close to 0. Leaving these columns out changes the
 # held-out log-losses only in the third digit.
 NEGLIGIBLE = 1.0
-# Starting weights at a new scale are fitted to the scores of an earlier model at the landmarks by ridge regression. Its
-# penalty is START_RIDGE / C, where START_RIDGE is the inverse of a typical second derivative of a row's log-loss with
-# respect to a score: near its optimum, a softmax with cost C resembles a ridge regression with this penalty.
+# Starting weights at a new scale are computed by ridge regression, which fits the scores of an earlier model at the
+# landmarks. The ridge penalty is START_RIDGE / C, where START_RIDGE is the inverse of a typical second derivative of a
+# row's log-loss with respect to a score: near its optimum, a softmax with cost C resembles a ridge regression with this
+# penalty.
 START_RIDGE = 10.0
 
 
@@ -89,7 +91,7 @@ def choose_scale_and_cost(
     scale: float | None,
     C: float | None,
 ) -> Choice:
-    """Choose the scale and C by the held-out log-loss; a value that is given is kept."""
+    """Choose the scale and C by the held-out log-loss; a value that is not None is kept."""
     if scale is not None and C is not None:
         return Choice(scale, C, None, [])
     search = KernelSearch(rows, n_classes, landmarks, kernel, c)
@@ -172,7 +174,10 @@ class KernelSearch:
         return min((trial for trial in self.trials if trial.log_loss <= most), key=lambda trial: trial.C)
 
     def raise_costs(self, scale: float, costs: Sequence[float]) -> None:
-        """Try the increasing values ``costs`` of C until the log-loss exceeds ``RISEN`` times its smallest value."""
+        """Try the values ``costs`` of C, in increasing order, at a scale.
+
+        Stop when the log-loss exceeds ``RISEN`` times its smallest value for these costs so far.
+        """
         least = np.inf
         for C in costs:
             loss = self.fit(scale, C)
@@ -183,7 +188,7 @@ class KernelSearch:
     def walk(self, factor: float, share: float, *, bounds: tuple[float, float]) -> None:
         """Starting at the best trial, multiply the scale by ``factor`` and C by ``share`` while the log-loss decreases.
 
-        The walk also ends before a trial that was made earlier, or whose scale is outside ``bounds``.
+        The walk also ends if the next trial was made before, or if its scale would be outside ``bounds``.
         """
         while True:
             before = self.best
@@ -193,7 +198,7 @@ class KernelSearch:
                 return
 
     def compare(self, number: int) -> None:
-        """Repeat the ``number`` best trials on all parts of the rows; the results replace all earlier trials."""
+        """Repeat the ``number`` best trials with each part held out; the results replace all earlier trials."""
         best = sorted(self.trials, key=lambda trial: trial.log_loss)[:number]
         self.n_parts, self.trials = PARTS, []
         for trial in best:
@@ -224,7 +229,10 @@ class KernelSearch:
         return self.scaled
 
     def _held_out(self, part: int, scaled: ScaledRows, C: float) -> tuple[float, float]:
-        """Fit to the rows outside ``part``; return the weighted sum of the log-losses of its rows and their weight."""
+        """Fit to the rows outside ``part``; return the weighted sum of the log-losses of the held-out rows.
+
+        Also return the total weight of these rows.
+        """
         codes, weights = self.rows.codes.astype(np.int64), self.rows.row_weights
         kept, held = C * scaled.energies >= self.negligible, self.parts == part
         start, R = self._start(part, scaled, C)[:, kept], scaled.rows[:, kept]
@@ -239,7 +247,7 @@ class KernelSearch:
         return float(weights[known] @ losses), float(weights[known].sum())
 
     def _start(self, part: int, scaled: ScaledRows, C: float) -> Array:
-        """Return starting weights: from the last fit at this scale, or else from the best model, or else zeros."""
+        """Return starting weights: from the last fit at this scale, or else from the best trial, or else zeros."""
         if (scaled.scale, part) in self.starts:
             return self.starts[scaled.scale, part]
         if not self.models:
@@ -251,7 +259,7 @@ class KernelSearch:
         return np.column_stack([kernel, linear])
 
     def _model(self, scaled: ScaledRows, W: Array) -> Model:
-        """Return the model with these weights, in a form that does not depend on the scale."""
+        """Convert the weights W of a fit to a form that does not depend on the scale."""
         end = -self.n_linear
         return Model(scaled.landmarks[:, :end] @ W[:, :end].T, W[:, end:])
 

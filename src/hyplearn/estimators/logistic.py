@@ -25,12 +25,12 @@ from hyplearn.solvers.choice import choose_softmax_cost
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array, CostOrAuto
 
-# Size of the subsample on which C is chosen. The number of rows times the number of entries of W is at most
-# CHOICE_NUMBERS, to limit the time, but there are at least CHOICE_ROWS rows per class.
+# Maximum number of rows of the subsample on which C is chosen: CHOICE_NUMBERS divided by the number of coefficients of
+# the model, to limit the time, or CHOICE_ROWS times the number of classes if that is more.
 CHOICE_NUMBERS, CHOICE_ROWS = 2**20, 50
-# The search for C starts at 10**CHOICE_FIRST. On deep trees, whose best C may be 1e5, a search that started at 10 ended
-# in a local minimum. For the same reason, the search ends only after CHOICE_PATIENCE steps without improvement.
-# CHOICE_TOL is the tolerance (relative duality gap) of the fits in this search.
+# The search for C starts at 10**CHOICE_FIRST. On embeddings of deep trees, for which the best C may be 1e5, a search
+# that started at 10 ended in a local minimum. To leave local minima, the search ends only after CHOICE_PATIENCE steps
+# without improvement. CHOICE_TOL is the tolerance (relative duality gap) of the fits in the search.
 CHOICE_FIRST, CHOICE_PATIENCE, CHOICE_TOL = 2, 2, 1e-3
 
 
@@ -44,7 +44,10 @@ class ConeClassifier(SoftmaxClassifier):
 
     @abstractmethod
     def _chosen_cost(self, data: TrainingData, centre: Array) -> tuple[float, Array | None, float]:
-        """Return C, starting weights (None if the search for C provides none), and the share of misplaced rows."""
+        """Return C, starting weights and the share of rows that lie deep inside another class.
+
+        If C is not chosen on ``data``, the starting weights are None and the share is 0.
+        """
 
     def _centre(self, data: TrainingData) -> Array:
         return reference_points(self.reference, data, [np.arange(data.n_classes)])[0]
@@ -83,8 +86,8 @@ class ConeClassifier(SoftmaxClassifier):
     def hyperplane_between(self, a: Any, b: Any) -> tuple[Array, Array]:
         r"""Return the geodesic hyperplane tangent to the boundary of two classes at the point nearest to the centre.
 
-        With ``fit_intercept=False`` this hyperplane is the boundary itself. Raises ValueError if there is no boundary,
-        because one of the two classes is more likely in the whole ball.
+        With ``fit_intercept=False`` this hyperplane is the boundary itself. ValueError is raised if there is no
+        boundary: then one of the two classes is more likely in the whole ball, or they are equally likely everywhere.
 
         Parameters
         ----------
@@ -94,10 +97,12 @@ class ConeClassifier(SoftmaxClassifier):
         Returns
         -------
         w, p : ndarrays of shape (n_features,)
-            The point p of the boundary nearest to the centre, and the normal w at p, which points to the side of a. At
-            the distance ρ from the centre and the signed distance δ from the hyperplane, in units of the curvature
-            radius, the log-odds of a against b are :math:`\frac{\rho}{\sinh \rho} \|w\| \sinh \delta`. This is exact
-            with ``fit_intercept=False``, and correct to first order at p with an intercept.
+            The point p of the boundary nearest to the centre, and the normal w of the hyperplane at p, which points to
+            the side of a. Let ρ be the distance of a point from the centre, and δ its signed distance from the
+            hyperplane, in units of the curvature radius. The score of a at this point minus the score of b is
+            :math:`\frac{\rho}{\sinh \rho} \|w\| \sinh \delta`. With ``fit_intercept=False`` this is exact; with an
+            intercept it is correct to first order near p. The difference of the scores is the logarithm of the ratio of
+            the softmax probabilities.
 
         Examples
         --------
@@ -125,12 +130,14 @@ class ConeClassifier(SoftmaxClassifier):
     def verify(self, X: Any, y: Any = None, sample_weight: Any = None) -> SoftmaxCertificate:
         r"""Recompute the certificate from scratch, in plain NumPy, from ``coef_`` and ``intercept_``.
 
-        For all probabilities :math:`\pi_i`, with entropies :math:`H(\pi_i)`, a lower bound of P is
+        For any class probabilities :math:`\pi_i` of the rows :math:`x_i`, with entropies :math:`H(\pi_i)`, a lower
+        bound of the objective P that ``fit`` minimises is
 
         .. math:: D(\alpha) = C \sum_i H(\pi_i) - \tfrac12 \Bigl\| \sum_i \alpha_i x_i^T \Bigr\|^2,
-                  \qquad \alpha_i = C (e_{y_i} - \pi_i)
+                  \qquad \alpha_i = C (e_{y_i} - \pi_i),
 
-        It equals the minimum of P if π are the probabilities of the optimal model.
+        where :math:`e_k` is the k-th unit vector. D equals the minimum of P if the :math:`\pi_i` are the probabilities
+        of the optimal model.
 
         Parameters
         ----------
@@ -175,23 +182,24 @@ class PoincareLogisticRegression(ConeClassifier):
     The rows contain hyperboloid coordinates about m and a constant. As these coordinates would grow exponentially with
     the distance, the rows are scaled to grow linearly (:func:`~hyplearn.cone.cone_coordinates`). The coefficient of the
     last column is the intercept b. Two classes are equally likely where :math:`u_0 \cosh \rho + \langle u, e \rangle
-    \sinh \rho + b = 0`; here, u and b are the differences of their coefficients. This boundary is a geodesic
-    hyperplane, an equidistant of one, a horosphere or a sphere, or it is empty; with ``fit_intercept=False`` it is a
-    geodesic hyperplane or empty. The boundary lies on one side of the geodesic hyperplane that is tangent to it at the
-    point nearest to m (:meth:`hyperplane_between`).
+    \sinh \rho + b = 0`; here, :math:`u_0`, u and b are the differences between the coefficients of the two classes.
+    The boundary is a geodesic hyperplane, an equidistant of such a hyperplane, a horosphere, a sphere, or the empty
+    set; with ``fit_intercept=False`` it is a geodesic hyperplane or the empty set. The boundary lies on one side of the
+    geodesic hyperplane that is tangent to it at the point nearest to m (:meth:`hyperplane_between`).
 
-    The penalty is invariant under rotations about m, and m moves with the points, so the probabilities do not change
-    under isometries of the ball. As all of W is penalised, the objective P is strongly convex: the solution is unique
-    and finite even for separable classes, and :math:`P(W) - P^* \le \tfrac12 \|\nabla P(W)\|^2` for every W.
-    ``dual_gap_`` is this bound, and :meth:`verify` recomputes it.
+    The penalty is invariant under rotations about m, and m moves with the points unless ``reference`` is "origin" or a
+    given point. The probabilities therefore do not change if an isometry of the ball moves all points. As all of W is
+    penalised, the objective P is strongly convex: the solution is unique and finite even for separable classes, and
+    :math:`P(W) - P^* \le \tfrac12 \|\nabla P(W)\|^2` for every W, where :math:`P^*` is the minimum of P. ``dual_gap_``
+    is this bound divided by ``max(1, P)``, and :meth:`verify` recomputes it.
 
     Parameters
     ----------
     reference : str, callable or array-like, default="mean"
         The centre m. "mean": the mean of all points. "means": the mean of the class means. "origin": the centre of the
         ball. With two classes, all strategies of :class:`PoincareSVC` are supported. A callable gets the points, their
-        class indices (in the order of ``classes_``), their weights (None if all are equal) and c = -curvature, and
-        returns the point. An array of shape (n_features,) is the point itself.
+        labels (±1 for two classes, otherwise indices in ``classes_``), their weights (None if all are equal) and
+        c = -curvature, and returns the point. An array of shape (n_features,) is the point itself.
     C : float or "auto", default="auto"
         Inverse regularisation strength, the weight of the log-loss against the penalty. "auto": the power of ten with
         the smallest estimate of the log-loss on unseen rows, which combines the evidence (marginal likelihood) and the
@@ -226,20 +234,22 @@ class PoincareLogisticRegression(ConeClassifier):
     classes_ : ndarray of shape (n_classes,)
         The class labels.
     coef_ : ndarray of shape (n_classes, n_features + 1)
-        W without its last column; its rows sum to zero. For two classes there is one row: the row of ``classes_[1]``
-        minus the row of ``classes_[0]``.
+        W without the intercepts. For more than two classes, the sum of its rows is zero up to the tolerance. For two
+        classes there is only one row: the row of ``classes_[1]`` minus the row of ``classes_[0]``.
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
-        Coefficients of the last column of the rows; zeros with ``fit_intercept=False``.
+        Intercepts b; zeros with ``fit_intercept=False``.
     reference_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
         The centre, once for each row of ``coef_``.
     status_ : ndarray of str of shape (1,)
         "optimal" if the tolerance is reached; otherwise "max_iter" or "stalled" (limited by rounding).
     primal_, dual_gap_ : ndarrays of shape (1,)
-        P(W), and ``½‖∇P‖² / max(1, P)``, a proven bound on the distance of P from the optimum relative to max(1, P).
+        The objective P(W), and ``½‖∇P‖² / max(1, P)``, which is a proven bound on the difference between P and its
+        minimum, relative to max(1, P).
     C_ : float
         Value of C used.
     n_iter_, n_passes_ : ndarrays of shape (1,)
-        Number of Newton steps (or rounds of quasi-Newton steps), and of passes over the data.
+        Number of Newton steps (or rounds of quasi-Newton steps), and number of passes over the data in which the
+        problem was solved, including passes that only draw a sample.
     decision_ : Decision
         The fitted model as an immutable object; predictions, plots and model files are computed from it.
 

@@ -18,9 +18,9 @@ from hyplearn.types import Array
 class PoincareLogisticRegressionCV(ConeClassifier):
     """:class:`PoincareLogisticRegression` with C chosen by cross-validation, to minimise the held-out log-loss.
 
-    In each fold, the values of C are tried in increasing order and every fit starts from the previous solution, so the
-    whole path costs little more than its last fit. The model is then fitted to all rows with the best C. The data must
-    fit into memory.
+    In each fold, the values of C are tried in increasing order and every fit starts from the previous solution, so that
+    all fits of a fold together take little more time than the fit with the largest C alone. The model is then fitted to
+    all rows with the best C. The data must fit into memory.
 
     Parameters
     ----------
@@ -84,14 +84,14 @@ class PoincareLogisticRegressionCV(ConeClassifier):
         X, y : as in :meth:`PoincareLogisticRegression.fit`
             Points in the ball that fit into memory, and their labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, in the fits and in the log-loss. A weight of k is equivalent to k copies of the row;
-            rows with weight 0 are left out.
+            Weights of the rows, in the fits and in the log-loss. A weight of k is equivalent to k copies of the row in
+            the same fold; rows with weight 0 are left out.
         """
         with self._training(X, y, sample_weight) as (data, report):
             self._check_memory(data)
             self.Cs_, rows = self._checked_costs(), data.gathered()
-            # Shuffle the rows: embeddings are often sorted by branch, and a fold from one branch would not be
-            # representative.
+            # The rows are shuffled, because embeddings are often sorted by the branches of a tree, and a fold that
+            # contains only one branch would not be representative.
             shuffled = StratifiedKFold(self.cv, shuffle=True, random_state=0) if isinstance(self.cv, int) else self.cv
             folds = [held_out for _, held_out in check_cv(shuffled).split(rows.X, self.classes_[rows.codes])]
             self.log_losses_ = np.array([self._path(data, rows, held_out) for held_out in folds])

@@ -32,9 +32,9 @@ QUERIES = 2048
 class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
     """k-nearest-neighbours classifier in the Poincaré ball: a vote of the closest training points.
 
-    The neighbours are exact, even for points near the rim. They are found without computing all pairwise distances:
-    with a tree in up to 12 dimensions, and with blocks of matrix products in higher dimensions. Neighbours at equal
-    distances are returned in the order of the training rows.
+    The neighbours are exact, even for points near the rim. Most distances need not be computed: points that cannot be
+    neighbours are excluded with a k-d tree in up to 12 dimensions, and with matrix products in higher dimensions.
+    Neighbours at equal distances are returned in the order of the training rows.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes.
+        The class labels.
     n_samples_fit_ : int
         Number of training points.
     n_features_in_ : int
@@ -148,7 +148,7 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
         if number > most:
             raise ValueError(
                 f"n_neighbors must be at most {most}, as there are {self.n_samples_fit_} training points; got {number}."
-                "\nPass fewer neighbours, or fit to more points. If X is None, a point is not its own neighbour."
+                "\nPass a smaller n_neighbors, or fit to more points. If X is None, a point is not its own neighbour."
             )
         return int(number)
 
@@ -163,7 +163,7 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
             return columns_joined(list(found))
 
     def predict(self, X: Any) -> Any:
-        """Predict the class with the most votes for each point; ties go to the first class in ``classes_``.
+        """Predict the class with the largest sum of votes for each point; ties go to the first class in ``classes_``.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
         return self.classes_[evaluate(self, X, lambda X, gaps: np.argmax(self._votes(X, gaps), axis=1))]
 
     def predict_proba(self, X: Any) -> Any:
-        """Return the fraction of votes for each class, of shape (n_samples, n_classes), in the order of ``classes_``.
+        """Compute the share of each class in the weighted votes; the columns are in the order of ``classes_``.
 
         Parameters
         ----------
@@ -189,11 +189,11 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
         return evaluate(self, X, self._votes)
 
     def _votes(self, X: Array, gaps: Array) -> Array:
-        """Return the fraction of votes for each class."""
+        """Return the share of each class in the weighted votes, as an array of shape (n, n_classes)."""
         distances, rows = self._neighbors(X, gaps, self._checked_number(self.n_neighbors, self._most(False)))
         weights = np.ones_like(distances)
         if self.weights == "distance":
-            # Use inverse distances relative to the nearest neighbour, so that they cannot overflow.
+            # Multiply the inverse distances by the distance of the nearest neighbour, so that no weight overflows.
             nearest = distances[:, :1]
             weights = np.divide(nearest, distances, out=(distances == 0).astype(float), where=nearest > 0)
         n, K = len(X), len(self.classes_)
@@ -203,7 +203,7 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
 
 
 def _without_itself(distances: Array, rows: Array) -> tuple[Array, Array]:
-    """Remove each row from its own neighbours; if copies of the row took its place, remove the last neighbour."""
+    """Remove each row from its own neighbours; if it is not among them because of copies, remove the last neighbour."""
     hidden = rows == np.arange(len(rows))[:, None]
     hidden[~hidden.any(axis=1), -1] = True
     shape = len(rows), rows.shape[1] - 1

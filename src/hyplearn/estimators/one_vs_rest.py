@@ -1,4 +1,4 @@
-"""Base class of the one-vs-rest classifiers: one binary problem per class, with calibrated probabilities."""
+"""Base class of the one-vs-rest classifiers: one binary problem per class, and a calibration for probabilities."""
 
 import warnings
 from abc import abstractmethod
@@ -30,18 +30,21 @@ from hyplearn.estimators.validation import absolute_curvature, evaluate
 from hyplearn.reference import reference_points
 from hyplearn.types import Array
 
-# Problems with up to this many elements (rows times columns) are solved in parallel, one thread each. Larger problems
-# are solved one after the other, each on all threads, so that a keyboard interrupt takes effect quickly.
+# Problems with up to this many coordinates (rows times features) in memory are solved in parallel, one thread each.
+# Other problems are solved one after the other, each on all threads, because a keyboard interrupt takes effect quickly
+# then, whereas it would have to wait for problems in other threads.
 SMALL_PROBLEM = 10**7
-# With at least this many rows per coordinate, the calibration uses the values of training rows, because the model is
-# then not overconfident on them. Held-out values come from several fits, and the calibration of many classes magnifies
-# the differences between these fits. On 10 synthetic data sets with 10,000 and 40,000 rows, training values lowered the
-# mean log-loss by 10 % and raised the accuracy by up to 5 points. With 200 rows per coordinate they were worse.
+# With at least this many rows per coordinate, the calibration is fitted to values (uncalibrated scores) of training
+# rows instead of held-out rows, because the model is then not overconfident on training rows. The values of held-out
+# rows come from several fits, and the calibration of many classes magnifies the differences between these fits. On 10
+# synthetic data sets with 10,000 and 40,000 rows, values of training rows gave a mean log-loss that was 10 % lower, and
+# an accuracy that was up to 5 percentage points higher. With 200 rows per coordinate, they were worse than values of
+# held-out rows.
 SEEN_ROWS = 1000
 
 
 def _has_distances(classifier: "OneVsRest") -> bool:
-    """Return True if all boundaries are generalised spheres, and raise AttributeError otherwise."""
+    """Raise AttributeError if a fitted classifier has boundaries that are not generalised spheres; else return True."""
     if hasattr(classifier, "decision_") and not classifier.decision_.has_distances:
         raise AttributeError(
             f"{type(classifier).__name__} has no distances, because its boundaries are not generalised "
@@ -51,11 +54,11 @@ def _has_distances(classifier: "OneVsRest") -> bool:
 
 
 class OneVsRest(BallClassifier):
-    """Base class of the one-vs-rest classifiers, with a calibration that computes probabilities from their values.
+    """Base class of the one-vs-rest classifiers, with a calibration that computes probabilities.
 
     Two classes give one problem, whose positive class is ``classes_[1]``; K > 2 classes give K problems. Subclasses fit
-    ``coef_`` and ``reference_``, with one row per problem. :mod:`hyplearn.decision.calibration` explains how the scores
-    of different problems are made comparable.
+    ``coef_`` and ``reference_``, with one row per problem. The calibration converts the values of the problems, which
+    are signed distances or similar numbers, to comparable scores; see :mod:`hyplearn.decision.calibration`.
     """
 
     reference: Any
@@ -66,7 +69,7 @@ class OneVsRest(BallClassifier):
 
     @abstractmethod
     def _refit(self, data: TrainingData) -> Decision:
-        """Fit to the same rows with other weights, for a fold of the calibration; return the uncalibrated decision."""
+        """Fit to ``data``, in which held-out rows have weight 0; return the decision without calibration."""
 
     def _refits(self, data: TrainingData, weights: Sequence[Array]) -> Iterator[Decision]:
         """Yield the decision of :meth:`_refit` for each array of weights."""
@@ -95,7 +98,7 @@ class OneVsRest(BallClassifier):
 
     @contextmanager
     def _problem_map(self, data: TrainingData) -> Iterator[tuple[Callable[..., Iterable[Any]], int]]:
-        """Yield a map function over the problems (parallel for small data) and the number of threads per problem."""
+        """Yield a function like ``map``, parallel for small data, and the number of threads for each problem."""
         is_large = data.n_rows * data.n_features > SMALL_PROBLEM
         if self._n_problems == 1 or not data.in_memory or is_large:
             yield map, data.threads
@@ -115,7 +118,7 @@ class OneVsRest(BallClassifier):
 
         For two classes the boundary is where the prediction changes: the fitted boundary or, if the calibration has an
         offset, an equidistant of the fitted hyperplane. With more classes, each one-vs-rest problem has its own
-        boundary.
+        boundary. Distances are infinite for a problem without a boundary.
 
         Parameters
         ----------
@@ -179,20 +182,21 @@ class OneVsRest(BallClassifier):
         else:
             held_out, dealt, n_distinct = known
         warn_of_few_rows(n_distinct, self.folds, self.classes_)
-        # Do not warn if a class has no weight, or if only one class has weight: the scores are then constant for every
-        # choice of parameters.
+        # Do not warn of constant scores in the problem of a class without weight, or if only one class has weight: the
+        # scores are then constant for every choice of parameters.
         absent = np.flatnonzero(n_distinct[self._positives] == 0)
         if np.count_nonzero(n_distinct) > 1:
             self._warn_of_constant_problems(np.setdiff1d(constant, absent))
-        # A boundary through a reference point has no intercept; the offset of the calibration replaces it. If the
-        # boundary separates the training rows, the offset is 0, so that the boundary still has the largest margin.
+        # For two classes, the offset of the calibration replaces the intercept that a boundary through a reference
+        # point does not have. The offset is 0 (pinned) if the model has an intercept. It is also 0 if the boundary
+        # separates the training rows, because an offset would move the boundary and change the margin.
         separates = not np.any((np.where(rows.codes == 1, own, -own) <= 0) & rows.present)
         pinned = separates or not boundaries.through_points
         values = np.where(dealt[:, None] >= 0, held_out, values)
         self.calibration_ = fit_calibration(values, rows.codes, rows.row_weights, pinned=pinned)
 
     def _held_out_values(self, data: TrainingData, rows: LabelledBlock, dealt: Array, warned: bool) -> Array:
-        """Return held-out values of rows, from fits to other rows; rows that are never held out have the value 0."""
+        """Return each row's values from the fit without its fold; rows that are never held out have the value 0."""
         part = TrainingData.of_arrays(
             rows.X, rows.codes, rows.row_weights, data.c, n_classes=data.n_classes, threads=data.threads
         )

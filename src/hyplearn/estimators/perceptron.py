@@ -65,17 +65,20 @@ class PerceptronClassifier(StreamClassifier):
         return np.nan
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Pass over the data until a pass has no mistakes or the weights stop improving.
+        """Make passes over the data until a pass has no mistakes, or until ``max_epochs`` is reached.
+
+        Unless ``keep="last"``, training also ends when two numbers have stopped decreasing: the mistakes in a pass, and
+        the training errors of the weights that ``keep`` selects.
 
         Parameters
         ----------
         X, y
-            Points in the ball and labels, as in :meth:`PoincareSVC.fit`. Data in blocks are visited in order, which
-            requires ``shuffle=False``.
+            Points in the ball and labels, as in :meth:`PoincareSVC.fit`. Data that are read in blocks are visited in
+            order, which requires ``shuffle=False``.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows. A row with weight k is visited k times in succession, like k copies; rows with weight
-            0 are left out. If a weight has a fractional part, the row is visited once more, and this fraction scales
-            the step.
+            0 are left out. If a weight has a fractional part, the row is visited once more, and the fraction scales
+            the step of this visit.
         """
         previous = None
         if self.warm_start and hasattr(self, "_perceptrons"):
@@ -179,7 +182,11 @@ class PerceptronClassifier(StreamClassifier):
             raise ValueError(f"max_epochs must be an integer of at least 1; got {self.max_epochs!r}.")
 
     def _end(self, seen: Extremes | None, normal: Array | None, k: int, continued: bool) -> tuple[MistakeBounds, float]:
-        """Return the mistake bounds and the margin of problem k; NaN if no separating hyperplane was found."""
+        """Return the mistake bounds and the margin of problem k; all are NaN if the last pass made mistakes.
+
+        The bounds are also NaN if a row is not on the right side of the final boundary, if a row weight is not an
+        integer, or if the fit was continued from an earlier one.
+        """
         if seen is None or normal is None:
             return NO_BOUNDS, np.nan
         root = np.sqrt(absolute_curvature(self.curvature))
@@ -234,9 +241,10 @@ def _unit(w: Array) -> Array:
 class PoincarePerceptron(PerceptronClassifier):
     """Poincaré perceptron: an online linear classifier in hyperbolic space.
 
-    Each mistake adds ``y z`` to the normal vector, where z is the tangent vector of the point x at the reference point,
-    scaled to the length ``sinh d``, and d is the distance between the two points. If a geodesic hyperplane through the
-    reference point separates the classes with margin ε, at most ``(max sinh d / sinh ε)²`` mistakes are ever made.
+    Each mistake adds ``y z`` to the normal vector, where y = ±1 is the label of the point x, and z is the tangent
+    vector at the reference point that points to x. With the distance d between the two points and ``c = -curvature``,
+    z has the length ``sinh(√c d) / √c``. If a geodesic hyperplane through the reference point separates the classes
+    with margin ε, at most ``(max sinh(√c d) / sinh(√c ε))²`` mistakes are ever made.
 
     Parameters
     ----------
@@ -253,9 +261,9 @@ class PoincarePerceptron(PerceptronClassifier):
     random_state : int, RandomState instance or None, default=0
         Seed of the shuffling.
     keep : {"auto", "last", "average", "best"}, default="auto"
-        Which weights become ``coef_``: the last weights, the average over all visits, or the weights after the pass
-        with the fewest training errors ("best"). "auto" uses the average, because the last weights depend strongly on
-        the last rows visited. It uses the last weights only if they separate the training rows and the average does
+        Which weights become ``coef_``. "last": the last weights. "average": the average over all visits. "best": the
+        weights after the pass with the fewest training errors. "auto": the average, because the last weights depend
+        strongly on the last rows visited; but the last weights if they separate the training rows and the average does
         not.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply ``sample_weight``.
@@ -285,7 +293,8 @@ class PoincarePerceptron(PerceptronClassifier):
     n_iter_ : ndarray of shape (n_problems,)
         Number of passes.
     margin_ : ndarray of shape (n_problems,)
-        Smallest signed hyperbolic distance from a training point to the boundary; NaN if the last pass made mistakes.
+        Smallest signed hyperbolic distance from a training point to the boundary; NaN if the last pass made mistakes,
+        and after ``partial_fit``.
     calibration_ : Calibration
         Affine map from distances to calibrated scores; absent without calibration and after ``partial_fit``.
     decision_ : Decision
@@ -294,7 +303,7 @@ class PoincarePerceptron(PerceptronClassifier):
         Upper bound on the number of updates, ``mistake_bounds_["data"]``, computed for the separating hyperplane that
         was found. NaN if none was found, if weights are not integers, and after a continued fit or ``partial_fit``.
     mistake_bounds_ : dict of str to ndarray
-        All bounds: "data" (from the longest row), "paper" (from the radius of the data, as stated in the paper),
+        All bounds: "data" (from the longest z), "paper" (from the radius of the data, as stated in the paper) and
         "second_order" (NaN here).
 
     Examples
@@ -316,20 +325,21 @@ class PoincarePerceptron(PerceptronClassifier):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PoincareSecondOrderPerceptron(PerceptronClassifier):
-    """Poincaré second-order perceptron, which uses the correlations of earlier mistakes to make fewer mistakes.
+    """Poincaré second-order perceptron, which uses correlations of the mistakes so far to avoid further mistakes.
 
-    Its normal vector is ``(aI + S Sᵀ)⁻¹ ξ``, where S contains the rows of all mistakes so far and ξ is the sum of their
-    ``y z``. A mistake takes O(d²) operations, and any other row takes O(d).
+    Its normal vector is ``(aI + S Sᵀ)⁻¹ ξ``. The columns of S are the vectors z of all mistakes so far, and ξ is the
+    sum of their ``y z``, with y and z as in :class:`PoincarePerceptron`. In d dimensions, a mistake takes O(d²)
+    operations, and any other row takes O(d). With ``a=0``, every row takes O(d²) until the columns of S span the space.
 
     Parameters
     ----------
     reference : str, callable or array-like, default="means"
         The point through which each boundary passes, as in :class:`PoincarePerceptron`.
     a : float, default=1.0
-        Regularisation of the inverse, in units of squared row norms. With 0 the pseudo-inverse is used, as in the
-        paper's experiments; the theorem then gives no bound.
+        Regularisation of the inverse, in units of ``‖z‖²``. With 0 the pseudo-inverse is used, as in the paper's
+        experiments; there is no mistake bound in this case.
     max_epochs, shuffle, random_state, keep, class_weight, calibration, folds, trim, n_jobs, warm_start
-        As in :class:`PoincarePerceptron`.
+        As in :class:`PoincarePerceptron`, except that an average is taken over normal vectors of length 1.
     curvature, outside, verbose
         As in :class:`PoincarePerceptron`.
 
@@ -338,10 +348,10 @@ class PoincareSecondOrderPerceptron(PerceptronClassifier):
     classes_, coef_, reference_, n_updates_, converged_, n_iter_, margin_, calibration_, decision_
         As in :class:`PoincarePerceptron`.
     mistake_bound_ : ndarray of shape (n_problems,)
-        Upper bound on the number of updates by the second-order theorem, ``mistake_bounds_["second_order"]``; NaN if no
-        separating hyperplane was found, for a = 0, and after ``partial_fit``.
+        Upper bound on the number of updates from the second-order theorem, ``mistake_bounds_["second_order"]``. NaN for
+        ``a=0``, and in all cases in which the bound of :class:`PoincarePerceptron` is NaN.
     mistake_bounds_ : dict of str to ndarray
-        All bounds; the first-order bounds ("data", "paper") are given for comparison.
+        All bounds: "second_order", and for comparison the bounds "data" and "paper" of the first-order perceptron.
 
     Examples
     --------
@@ -358,7 +368,7 @@ class PoincareSecondOrderPerceptron(PerceptronClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if not 0 <= self.a < np.inf:
-            raise ValueError(f"a must be a non-negative number; got {self.a!r}.\nPass 0 for the pseudo-inverse.")
+            raise ValueError(f"a must be a finite non-negative number; got {self.a!r}.\nPass 0 for the pseudo-inverse.")
 
     def _start(self, d: int) -> Perceptron:
         return Perceptron.second_order(d, self.a)

@@ -33,13 +33,14 @@ def predict_to_file(
 ) -> None:
     """Predict points block by block, and write the predictions to a file.
 
-    The values are bitwise equal to those of the method itself. An existing file is replaced only when the new
-    one is complete: if an error occurs or the process is killed, the previous file is kept.
+    With a classifier of hyplearn and the default ``block_rows``, the predictions are bitwise equal to the results of
+    the method for all points at once. An existing file is replaced only when the new one is complete: if an error
+    occurs or the process is killed, the previous file is kept.
 
     Parameters
     ----------
     estimator : fitted classifier
-        Any classifier that has the method and ``classes_``.
+        Any classifier with ``classes_`` and the method ``method``.
     source : result of :func:`hyplearn.open_points`, or any of its inputs
         The points. If the columns of a file have names, the columns to which the estimator was fitted are read.
     path : path
@@ -47,13 +48,13 @@ def predict_to_file(
             An array with one row per point; strings are stored with a fixed width.
         ``.parquet``
             One row per point. A single column is named "prediction", or after the method if it is not ``predict``;
-            columns for classes are named after the classes. Needs pyarrow.
+            columns for classes are named after the classes. This format requires pyarrow.
     method : {"predict", "predict_proba", "predict_log_proba", "decision_function"}, default="predict"
-        The method whose results to write.
+        Method of the estimator whose results are written.
     verbose : bool, default=False
         Whether to print the number of finished rows at regular intervals.
     every : float
-        Minimum number of seconds between two such lines.
+        Minimum number of seconds between two lines printed by ``verbose``.
     block_rows : int
         Number of rows per block. With a value other than the default, the last bits of the results may differ.
 
@@ -96,13 +97,16 @@ def predict_to_file(
 
 def _check_no_source(path: Path, points: PointSource) -> None:
     if path.exists() and any(path.samefile(one) for one in points.paths):
-        raise ValueError(f"{path} is the input file and cannot be overwritten.\nWrite to another file.")
+        raise ValueError(f"{path} is an input file and cannot be overwritten.\nWrite to another file.")
 
 
 def _results(
     predict: Callable[[Array], Array], points: PointSource, method: str, block_rows: int, every: float | None
 ) -> Iterator[Array]:
-    """Yield the predictions block by block; print progress every ``every`` seconds unless it is None."""
+    """Yield the predictions block by block.
+
+    Unless ``every`` is None, print progress at most once in ``every`` seconds, and at the end.
+    """
     done, began = 0, time.monotonic()
     reported = began
     for block in regrouped(read_ahead(points.blocks()), block_rows, 0):
@@ -134,7 +138,8 @@ def _plain(result: Array, estimator: Any) -> Array:
     classes = estimator.classes_.tolist()
     if not all(isinstance(label, str) for label in classes):
         raise ValueError(
-            f"Labels of several types cannot be written; got classes {classes!r:.80}.\nFit with string labels."
+            f"Labels that are objects other than strings cannot be written; got classes {classes!r:.80}.\n"
+            "Fit with string labels."
         )
     return result.astype(np.array(classes).dtype)
 

@@ -1,4 +1,4 @@
-"""Base class of the softmax classifiers: one convex problem for all classes, with its certificate."""
+"""Base class of the softmax classifiers, which solve one convex problem for all classes and certify the solution."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -31,11 +31,11 @@ class SoftmaxClassifier(BallClassifier):
 
     @abstractmethod
     def _columns_of_rows(self) -> Array:
-        """Return ``coef_`` and ``intercept_`` in one array, with one weight per column of the rows."""
+        """Return ``coef_`` and ``intercept_`` in one array, with a column for each column of the training rows."""
 
     @abstractmethod
     def _plain_rows(self, c: float) -> Callable[[Array], Array]:
-        """Return a function that computes the rows of points in plain NumPy, for the certificate."""
+        """Return a function that maps points to training rows in plain NumPy, for the certificate."""
 
     @property
     def _W(self) -> Array:  # noqa: N802, as in the mathematics
@@ -44,7 +44,7 @@ class SoftmaxClassifier(BallClassifier):
         return W if len(self.classes_) > 2 else np.concatenate([-0.5 * W, 0.5 * W])
 
     def _keep_solution(self, solution: SoftmaxSolution, data: TrainingData, passes_before: int) -> Array:
-        """Set the attributes that hold the certificate; return W or, for two classes, the difference of its rows."""
+        """Set the attributes that describe the solution; return W or, for two classes, its row 1 minus its row 0."""
         n_passes = solution.n_passes if data.in_memory else data.points.n_passes - passes_before
         self._n_rows = data.n_rows
         self.status_, self.primal_ = np.array([solution.status]), np.array([solution.primal])

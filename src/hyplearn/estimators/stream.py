@@ -70,7 +70,8 @@ class StreamClassifier(OneVsRest):
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Update the model with a block of a stream, visiting each row once, in order.
 
-        The reference point is computed from the first block, unless it is given or "origin".
+        The first call computes the reference points from its first block, unless ``reference`` is "origin" or contains
+        points. The calibration of an earlier fit is removed, so that the model has no probabilities.
 
         Parameters
         ----------

@@ -23,6 +23,7 @@ from hyplearn.estimators.stream import StreamClassifier
 from hyplearn.estimators.svc_rows import FreeRows, PointRows, RowKind, WidestRows
 from hyplearn.estimators.validation import InfeasibleError, absolute_curvature, check_stopping, known_data
 from hyplearn.progress import FitReporter
+from hyplearn.rows import RowSource
 from hyplearn.rows.built import ClassRowBuilder, RowBuilder, build_rows, row_costs
 from hyplearn.solvers.certificate import (
     Certificate,
@@ -41,12 +42,12 @@ from hyplearn.types import Array, EachCostOrAuto
 # faster to solve each problem separately.
 TOGETHER_NUMBERS = 2**20
 # Relative duality gap at which the held-out fits of the calibration stop if they are solved together. A loose value is
-# enough: each fit starts from the fit to all rows, and its first Newton step covers most of the difference between the
-# two fits.
+# enough: each held-out fit starts from the fit to all rows, and its first Newton step covers most of the difference
+# between these two fits.
 HELD_OUT_TOL = 1e-3
-# Size of the subsample on which C is chosen: at most CHOICE_NUMBERS elements (rows times columns), to limit the time,
-# but at least CHOICE_FEWEST rows. In many dimensions the time depends mainly on the number of rows, and fewer rows
-# would not be enough to choose C.
+# Maximum size of the subsample on which C is chosen: CHOICE_NUMBERS elements (rows times columns), to limit the time,
+# or CHOICE_FEWEST rows if that is more. In many dimensions the time depends mainly on the number of rows, and fewer
+# than CHOICE_FEWEST rows would not be enough to choose C.
 CHOICE_NUMBERS, CHOICE_FEWEST = 2**17, 500
 
 
@@ -68,14 +69,15 @@ def _streams(svc: "PoincareSVC") -> bool:
 class PoincareSVC(StreamClassifier):
     r"""Support vector machine in the Poincaré ball, with a certificate of optimality.
 
-    With features :math:`f_i` of the points and labels :math:`y_i = \pm 1`, finds the weights w that solve
+    For features :math:`f_i` of the points and labels :math:`y_i = \pm 1`, the weights w solve
 
     .. math:: \min_w \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i \langle f_i, w \rangle)^2
 
-    By default the features are :func:`~hyplearn.cone.cone_coordinates` about the mean of all points. If there are more
-    than two classes and they are far from this mean, each problem uses the mean of its class instead. The boundary
-    between a class and the rest is then a generalised sphere: a geodesic hyperplane, an equidistant of one, a
-    horosphere or a sphere (see ``boundaries_``). With ``fit_intercept=False`` it is a geodesic hyperplane. With
+    or, with ``loss="hinge"``, the same problem in which the maximum is not squared. By default the features are
+    :func:`~hyplearn.cone.cone_coordinates` about the mean of all points, or about the mean of the class that is
+    separated from the rest, if there are more than two classes and their means are far from the mean of all points.
+    The boundary is then a generalised sphere: a geodesic hyperplane, an equidistant of a geodesic hyperplane, a
+    horosphere or a sphere (see ``boundaries_``). With ``fit_intercept=False`` it is always a geodesic hyperplane. With
     ``reference=`` the features are coordinates relative to a reference point p, and the boundary is the geodesic
     hyperplane through p with normal w: the SVM of the paper.
 
@@ -91,8 +93,9 @@ class PoincareSVC(StreamClassifier):
         at which both sides are equally likely. "hull": as in the paper, the midpoint of the closest vertices of the two
         hulls, in up to five dimensions. "closest": the midpoint of the closest points of the two hulls. "mean": the
         mean of all points. "origin": the centre of the ball. A callable gets the points, their labels ±1, their weights
-        (None if all are equal) and c = -curvature, and returns the point. An array is the point itself, of shape
-        (n_features,) for all problems, or (n_problems, n_features). See :mod:`hyplearn.reference`.
+        (None if all are equal) and c = -curvature, and returns the point. An array contains one point for all problems,
+        with shape (n_features,), or one point per problem, with shape (n_problems, n_features). See
+        :mod:`hyplearn.reference`.
     C : float, array-like of shape (n_problems,) or "auto", default="auto"
         Cost of margin violations: one value for all binary problems, or one value per problem. ``numpy.inf`` gives the
         hard margin, which exists only if the classes are separable. "auto": with ``reference=None`` and the squared
@@ -104,32 +107,33 @@ class PoincareSVC(StreamClassifier):
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         The loss: the squared hinge, as in the code of the paper's authors, or the hinge, as in the paper's theorem.
     margin : {"bound", "exact"}, default="bound"
-        The margin to maximise. "bound": the paper's lower bound of the hyperbolic margin; the features are frame
-        coordinates, whose norm is the distance from p. "exact": the hyperbolic margin itself; the norm of the features
-        is the sinh of that distance, so points far from p dominate. With ``reference=None`` and ``C=numpy.inf``,
-        "exact" finds the widest margin of all geodesic hyperplanes (:func:`~hyplearn.reference.widest_margin`); the
-        fitted attributes are then those of a model with reference points.
+        The margin to maximise for boundaries through a reference point p. "bound": the paper's lower bound of the
+        hyperbolic margin; the features are frame coordinates, whose norm is the distance d from p. "exact": the
+        hyperbolic margin itself; the norm of the features is ``sinh(√c d) / √c`` with c = -curvature, so points far
+        from p dominate. With ``reference=None``, "bound" has no effect, and "exact" requires ``C=numpy.inf``: it finds
+        the widest margin of all geodesic hyperplanes (:func:`~hyplearn.reference.widest_margin`), and the fitted
+        attributes are those of a model with reference points.
     tol : float, default=1e-6
         Relative duality gap at which to stop.
     max_iter : int, default=100
-        Maximum number of working sets or Newton steps.
+        Maximum number of Newton steps (squared hinge) or working sets (hinge, or hard margin) for each problem.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply C and ``sample_weight``.
     calibration : "cross-fitted" or None, default="cross-fitted"
         How to turn uncalibrated scores into probabilities. "cross-fitted": with an affine map that is fitted to the
         scores of held-out rows (:mod:`hyplearn.decision.calibration`), at the cost of ``folds`` more fits. With at
         least 1,000 rows per coordinate, the scores of training rows are used instead. None: no probabilities, and
-        scores are not calibrated (:meth:`decision_function`).
+        uncalibrated scores (see :meth:`decision_function`).
     folds : int, default=5
-        Number of folds for ``calibration="cross-fitted"``.
+        Number of folds for ``calibration="cross-fitted"``, and for the choice of C with ``C="auto"``.
     n_jobs : int, default=None
         Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. Results do not depend on it.
     trim : bool, default=True
         Whether to leave out rows that lie far beyond the other rows of their class (``hyplearn.data.far_rows``), with a
         warning that lists them. The hard margin always uses all rows.
     random_state : int, RandomState instance or None, default=0
-        Seed of the subsamples that provide starting points for large data. The solutions for different seeds agree to
-        ``tol``.
+        Seed of the subsamples from which the starting weights are computed for large data. Solutions for different
+        seeds may differ, but the relative duality gap of each is at most ``tol``.
     warm_start : bool, default=False
         Whether ``fit`` starts from the previous solution.
     curvature : float, default=-1.0
@@ -143,34 +147,35 @@ class PoincareSVC(StreamClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The class labels. Two classes give one binary problem; K > 2 classes give K, each class against the rest.
-    coef_ : ndarray of shape (n_problems, n_features), or (n_problems, n_features + 1) with ``reference=None``
-        Normal vector w of each boundary, in frame coordinates at its reference point; with ``reference=None`` the
-        coefficients of the cone coordinates.
+        The class labels. Two classes give one binary problem; K > 2 classes give K problems, one class against the
+        rest in each.
+    coef_ : ndarray of shape (n_problems, n_features), or (n_problems, n_features + 1) for cone coordinates
+        Normal vector w of each boundary, in frame coordinates at its reference point. With ``reference=None`` and
+        ``margin="bound"``, the coefficients of the cone coordinates.
     intercept_ : ndarray of shape (n_problems,)
-        Intercepts; only with ``reference=None``.
+        Coefficients of the constant column of the cone coordinates; absent if cone coordinates are not used.
     reference_ : ndarray of shape (n_problems, n_features)
-        The reference points. With ``reference=None``, each row is the mean of all points; or the mean of the class, if
+        The reference points. For cone coordinates, each row is the mean of all points; or the mean of the class, if
         there are more than two classes and their means lie more than 2.75 curvature radii (root mean square) from the
         mean of all points.
     status_ : ndarray of str of shape (n_problems,)
-        "optimal" if the tolerance is reached; otherwise "max_iter", "stalled" (limited by rounding), "infeasible" (no
-        hard margin) or "online" (after ``partial_fit``).
+        "optimal" if the tolerance is reached; otherwise "max_iter", "stalled" (limited by rounding), "infeasible" (the
+        hard margin has no solution) or "online" (after ``partial_fit``).
     primal_, dual_, dual_gap_ : ndarrays of shape (n_problems,)
         Primal objective P(w), dual objective D(α), and the relative duality gap ``(P - D) / max(1, |P|)``.
     n_support_ : ndarray of shape (n_problems,)
         Number of rows with α > 0 in each problem.
     support_ : ndarray of shape (n_support,)
-        Indices of the rows with α > 0 in at least one problem. Empty if the data are read in blocks and there are more
-        than 2 million such rows; the gap is then proven from sums over these rows.
+        Indices of the rows with α > 0 in at least one problem. Empty if the data are read in blocks and some problem
+        has more than 2 million such rows; the gap is then proven from sums over these rows.
     support_vectors_ : ndarray of shape (n_support, n_features)
         Points of the rows in ``support_``.
     dual_coef_ : ndarray of shape (n_problems, n_support)
         ``y α`` of the rows in ``support_``. If the hard margin is infeasible, α proves it: ``Σ y α f`` is zero up to
         rounding.
     margin_ : ndarray of shape (n_problems,)
-        Smallest signed hyperbolic distance from a training point to the boundary; negative if a point is on the wrong
-        side.
+        Smallest signed hyperbolic distance from a training point to the boundary before calibration; negative if a
+        point is on the wrong side.
     C_ : ndarray of shape (n_problems,)
         Value of C used in each problem.
     boundaries_ : tuple of length n_problems
@@ -181,7 +186,9 @@ class PoincareSVC(StreamClassifier):
     decision_ : Decision
         The fitted model as an immutable object; predictions, plots and model files are computed from it.
     n_iter_, n_passes_ : ndarrays of shape (n_problems,)
-        Number of working sets or Newton steps, and of passes over the data.
+        Number of Newton steps or working sets (see ``max_iter``), and number of passes over the data in which the
+        problem was solved, including passes that only draw a sample. Further passes choose reference points and C, and
+        compute margins and probabilities; they are not counted.
 
     Examples
     --------
@@ -259,7 +266,10 @@ class PoincareSVC(StreamClassifier):
         return PointRows(self.reference, "frame" if self.margin == "bound" else "z")
 
     def _solve_together(self, data: TrainingData, chosen: ChosenCost) -> dict[int, Solution]:
-        """Solve small problems together; return the solutions that reached the tolerance, by problem index."""
+        """Solve all problems together if they are small; map the index of each solved problem to its solution.
+
+        A problem is solved if the solution has reached the tolerance. If the problems are not small, return {}.
+        """
         if not self._are_small(data):
             return {}
         problems = self._problems(data.gathered(), data.c) if chosen.problems is None else chosen.problems
@@ -276,16 +286,17 @@ class PoincareSVC(StreamClassifier):
         report: FitReporter | None,
         threads: int,
     ) -> Iterator[Callable[[], Solution]]:
-        """Yield, for each binary problem, a function that solves it, or that returns its solution from ``solved``."""
+        """Yield, for each problem, a function that returns its solution: from ``solved``, or by solving the problem."""
         for k in range(self._n_problems):
             if k in solved:
                 yield partial(solved.__getitem__, k)
                 continue
             n_columns = self._rows.n_columns(data.n_features)
             yield partial(
-                solve_svm,
+                _solve_counted,
+                data,
                 build_rows(data, self._builder(k, data.c), self._cost(k), n_columns, threads=threads),
-                loss=self.loss,  # type: ignore[arg-type]
+                loss=self.loss,
                 tol=self.tol,
                 max_iter=self.max_iter,
                 start=None if starts is None else starts[k],
@@ -295,12 +306,15 @@ class PoincareSVC(StreamClassifier):
             )
 
     def _are_small(self, data: TrainingData) -> bool:
-        """Whether the problems can be solved together: small data, cone coordinates, squared hinge and finite C."""
+        """Return whether all problems can be solved together.
+
+        This requires small data in memory, cone coordinates, the squared hinge and finite values of C.
+        """
         fits = data.in_memory and data.n_rows * self._rows.n_columns(data.n_features) <= TOGETHER_NUMBERS
         return fits and self.reference is None and self.loss == "squared_hinge" and bool(np.all(np.isfinite(self.C_)))
 
     def _problems(self, block: LabelledBlock, c: float) -> Problems:
-        """Return the binary problems with costs for C = 1; problems with the same centre share their rows."""
+        """Return the binary problems with costs for C = 1; if all centres are equal, the problems share their rows."""
         positives, codes = np.array(self._positives), block.codes.astype(np.int64, copy=False)
         shared = bool(np.all(self.reference_ == self.reference_[0]))
         rows = [
@@ -312,7 +326,7 @@ class PoincareSVC(StreamClassifier):
     def _chosen_cost(self, data: TrainingData) -> ChosenCost:
         """Return the given C or, if it is "auto", choose a power of ten by the log-loss on held-out rows.
 
-        With a reference point or the hinge loss, "auto" is 1.
+        With a reference point or the hinge loss, "auto" means C = 1.
         """
         if not _is_auto(self.C):
             return ChosenCost(self.C)
@@ -333,12 +347,14 @@ class PoincareSVC(StreamClassifier):
                 yield self._refit(data.reweighted(own))
 
     def _refit_together(self, data: TrainingData, weights: Sequence[Array]) -> tuple[Array, Array]:
-        """Fit all problems together, once for each array of weights.
+        """Fit all problems together, once for each fold; ``weights`` contains the row weights of each fold.
 
-        Return the weight vectors, of shape (n_folds, n_problems, n_columns), and the largest duality gap of each fold.
+        Return W, an array of shape (n_folds, n_problems, n_columns), and for each fold the largest relative duality gap
+        of its fits and of the fits without held-out rows.
         """
-        # If the data are a subsample, all of these fits deviate from the fit to all rows in the same way. The last fit,
-        # in which no row is held out, measures this deviation, which is subtracted from the other fits.
+        # If ``data`` is a subsample of the training data, all fits to it deviate in about the same way from the final
+        # fit, ``self._W``. This deviation is measured by the last fit, in which no row is held out, and is subtracted
+        # from the other fits.
         rows, n = data.gathered(), len(weights) + 1
         folds = self._problems(rows, data.c).in_folds(np.column_stack([*weights, rows.row_weights]))
         start = np.repeat(self._W, n, axis=0)
@@ -354,7 +370,7 @@ class PoincareSVC(StreamClassifier):
         unsolved = [solution.gap for solution in solutions if solution.status != "optimal"]
         if unsolved:
             warnings.warn(
-                f"The relative duality gap is {max(unsolved):.1e}, not tol={self.tol:.1e}.",
+                f"The relative duality gap is {max(unsolved):.1e}, which exceeds tol={self.tol:.1e}.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -374,12 +390,12 @@ class PoincareSVC(StreamClassifier):
 
     @property
     def _W(self) -> Array:  # noqa: N802, as in the mathematics
-        """Weights of all problems, in the form that the solver uses."""
+        """Fitted weights of all problems, one row per problem; an intercept is the last column, as in the solver."""
         rows = FreeRows(self.fit_intercept) if hasattr(self, "intercept_") else PointRows(self.reference, "frame")
         return rows.weights({"coef_": self.coef_, "intercept_": getattr(self, "intercept_", np.empty(0))})
 
     def _set_weights(self, W: Array) -> None:
-        """Set ``coef_`` and ``intercept_``; remove the intercept of an earlier fit."""
+        """Set ``coef_`` and, for cone coordinates, ``intercept_``; otherwise remove the intercept of an earlier fit."""
         self.__dict__.pop("intercept_", None)
         self.__dict__.update(self._rows.attributes(W, self.reference_.shape[1]))
 
@@ -388,14 +404,14 @@ class PoincareSVC(StreamClassifier):
 
     @property
     def boundaries_(self) -> tuple[Boundary | None, ...] | None:
-        """Boundary of each problem."""
+        """Boundary of each problem; None instead of a tuple if some boundaries are not generalised spheres."""
         check_is_fitted(self)
         boundaries = self.decision_.boundaries
         return None if boundaries is None else tuple(boundaries)
 
     @property
     def trims(self) -> bool:
-        """Whether ``fit`` leaves out far rows; always False for a hard margin."""
+        """Whether ``fit`` leaves out rows far beyond the others of their class; always False for a hard margin."""
         return bool(self.trim) and (_is_auto(self.C) or bool(np.all(np.isfinite(self.C))))
 
     partial_fit = available_if(_streams)(StreamClassifier.partial_fit)
@@ -429,7 +445,7 @@ class PoincareSVC(StreamClassifier):
         Parameters
         ----------
         X, y, sample_weight
-            The training data, in the same order, from any source.
+            The training data, in the same order as in ``fit``, from any source.
 
         Examples
         --------
@@ -443,15 +459,16 @@ class PoincareSVC(StreamClassifier):
         check_is_fitted(self)
         data = known_data(self, X, y, sample_weight)
         if "online" in self.status_ or data.n_rows != self._n_rows:
-            seen = "a stream" if "online" in self.status_ else f"{self._n_rows} rows"
+            seen = "partial_fit computes no certificate" if "online" in self.status_ else f"{self._n_rows} rows"
             raise ValueError(
                 f"verify() needs the training data ({seen}); got {data.n_rows} rows.\n"
-                "Pass the data to which the model was fitted; a model fitted to a stream cannot be verified."
+                "Pass the data to which the model was fitted; after partial_fit, call fit first."
             )
         if self.n_support_.any() and not len(self.support_):
             raise ValueError(
-                f"The {self.n_support_.max()} dual variables were too many to keep, so they cannot be verified; "
-                "dual_gap_ was proven from sums over them.\nFit on points in memory to keep them."
+                f"The {self.n_support_.max()} positive dual variables of a problem were too many to keep, so they "
+                "cannot be verified; dual_gap_ was computed from sums over them.\n"
+                "Fit to points in memory, for which all dual variables are kept."
             )
         found = [self._verify_problem(data, k) for k in range(self._n_problems)]
         return Certificate(*(np.array(column) for column in zip(*found, strict=True)))
@@ -521,7 +538,8 @@ class PoincareSVC(StreamClassifier):
             boundary = "boundary" if self.reference is None else "geodesic hyperplane through the reference point"
             raise InfeasibleError(
                 f"No {boundary} separates the classes ({self._names(infeasible)}): the hard margin has no solution, "
-                "and dual_coef_ proves it.\nUse a soft margin, such as C=1000, or another reference."
+                "and dual_coef_ proves it.\n"
+                "Use a soft margin, such as C=1000, or change the reference point if there is one."
             )
         unsolved = np.flatnonzero(self.status_ != "optimal")
         if unsolved.size:
@@ -529,10 +547,17 @@ class PoincareSVC(StreamClassifier):
             warn_unsolved(self, self.dual_gap_[worst], self.status_[worst], f"{self._names(unsolved)}; ")
 
 
+def _solve_counted(data: TrainingData, rows: RowSource, **options: Any) -> Solution:
+    """Solve a binary problem; for data that are read in blocks, count the passes at their source."""
+    before = data.points.n_passes
+    solution = solve_svm(rows, **options)
+    return solution if data.in_memory else replace(solution, n_passes=data.points.n_passes - before)
+
+
 def _descend(
     block: LabelledBlock, state: Sequence[Descent], threads: int, *, builders: Sequence[RowBuilder]
 ) -> list[Descent]:
-    """Take a gradient step for each row of a block in every problem; return a new state; keep ``state`` unchanged."""
+    """In every problem, take a gradient step for each row of a block; return a new state without changing ``state``."""
     following = [replace(descent, w=descent.w.copy()) for descent in state]
     for descent, build in zip(following, builders, strict=True):
         descent.stream(build(block))
@@ -544,7 +569,7 @@ class VerifiedProblem:
     """A binary problem whose certificate :meth:`PoincareSVC.verify` recomputes."""
 
     positive: int
-    rows_of: Callable[[Array], Array]  # function that maps float64 points to explicit rows
+    rows_of: Callable[[Array], Array]  # computes the rows of float64 points, not multiplied by the labels ±1
     w: Array
     C: float
     loss: str
@@ -563,7 +588,7 @@ def _sums_of_block(block: LabelledBlock, problem: VerifiedProblem, support: Arra
 
 
 def _least_distances(block: LabelledBlock, boundaries: Decision, positives: Array) -> Array:
-    """Return, for each problem, the smallest signed distance from a row with positive weight to the boundary."""
+    """Return, for each problem, the smallest signed distance to the boundary from a point with positive weight."""
     signs = (2 * (block.codes == k).view(np.int8) - 1 for k in positives)
     own = signs if block.weights is None else (own * (block.weights > 0) for own in signs)
     return boundaries.margins(block.X, block.gaps, own)

@@ -20,17 +20,17 @@ from hyplearn.rows.built import ConeRowBuilder, RowBuilder, SignedRowBuilder
 from hyplearn.tangent import Features, frame_coordinates, z_features
 from hyplearn.types import Array
 
-# Threshold for the distances of the class means from the mean of all points (root mean square, in units of the
-# curvature radius). Above it, cone coordinates are centred at the class means instead. Seen from one centre, classes at
-# the distance D differ by angles of about e^-D, so separating them takes weights of about e^D. Such weights are
-# penalised, and beyond about D = 15 (an estimate) they are lost in rounding. On 23 generated data sets above the
-# threshold, separate centres raise the accuracy by 2.8 percentage points on average and lower it by at most 0.1; on 29
-# data sets below the threshold, they lower it by 0.1 on average and by up to 7.5.
+# Threshold for the root mean square of the distances from the mean of all points to the class means, in units of 1/√c,
+# for more than two classes. Above it, the cone coordinates of each problem are centred at the mean of its class. Seen
+# from a common centre, classes at distance D from it differ by angles of about e^-D, so separating them takes weights
+# of about e^D. Such weights are penalised, and beyond about D = 15 (an estimate) the angles are lost in rounding. On 23
+# generated data sets above the threshold, separate centres raise the accuracy by 2.8 percentage points on average and
+# lower it by at most 0.1 points; on 29 data sets below it, they lower it by 0.1 points on average and at most by 7.5.
 DEEP = 2.75
 
 
 class RowKind(ABC):
-    """Base class that builds the rows of binary problems, and converts the fitted weights to a Decision."""
+    """Base class of the kinds of rows; each kind builds rows from points and converts fitted weights to a Decision."""
 
     @abstractmethod
     def n_columns(self, d: int) -> int:
@@ -38,23 +38,23 @@ class RowKind(ABC):
 
     @abstractmethod
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """Return the reference points, one row per problem."""
+        """Return the reference point or centre of each problem, given the side (1 or 0) of every class in it."""
 
     @abstractmethod
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
-        """Return the row builder of a problem."""
+        """Return the row builder of a problem with positive class ``positive`` and reference point or centre ``p``."""
 
     @abstractmethod
     def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
-        """Return a function that computes the unsigned rows of points in plain NumPy, for certificates."""
+        """Return a function that computes the rows of points in plain NumPy, without multiplying them by labels ±1."""
 
     @abstractmethod
     def attributes(self, W: Array, d: int) -> dict[str, Array]:
-        """Convert the weights of all problems to fitted attributes."""
+        """Convert the weights of all problems, one row each, to fitted attributes, for points with d coordinates."""
 
     @abstractmethod
     def weights(self, fitted: Mapping[str, Array]) -> Array:
-        """Convert fitted attributes to the weights of all problems in the solver's form."""
+        """Convert fitted attributes to the weights of all problems, one row each, as the solver uses them."""
 
     @abstractmethod
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
@@ -63,7 +63,7 @@ class RowKind(ABC):
 
 @dataclass(frozen=True)
 class PointRows(RowKind):
-    """Rows of frame coordinates or z features at a reference point, through which the boundary passes."""
+    """Rows of frame coordinates or z features (:mod:`hyplearn.tangent`) at the reference point of each boundary."""
 
     reference: Any
     features: Features
@@ -73,11 +73,11 @@ class PointRows(RowKind):
         return d
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """Compute the reference point of each problem from the data."""
+        """Return the reference point of each problem, computed from the data unless it is given."""
         return reference_points(self.reference, data, sides)
 
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
-        """Return a builder of implicit rows."""
+        """Return a builder of rows that are features at ``p`` times the labels ±1 of a problem."""
         return SignedRowBuilder(positive, p, self.features, c, C)
 
     def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
@@ -102,7 +102,10 @@ class WidestRows(PointRows):
     """Rows of z features at a point of the hyperplane with the widest margin, for SVMs without a reference point."""
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """Return, for each problem, a point of the widest-margin hyperplane; if none exists, a point in both hulls."""
+        """Return, for each problem, a point of the hyperplane with the widest margin.
+
+        For a problem whose two sides no hyperplane separates, the point lies in the convex hulls of both sides.
+        """
         return np.stack([_point_of(widest(data, side)) for side in sides])
 
 
@@ -124,7 +127,10 @@ class FreeRows(RowKind):
         return d + 1 + self.intercept
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """Return one centre per problem: the mean of all points, or the class mean if K > 2 classes are far from it."""
+        """Return one centre per problem: the mean of all points or, for K > 2 distant classes, the mean of its class.
+
+        Classes are distant if their means are far (see ``DEEP``) from the mean of all points.
+        """
         if len(sides) == 1:
             return reference_points("mean", data, [np.zeros(data.n_classes, dtype=np.int64)])
         mean, own = mean_and_class_means(data)
@@ -132,7 +138,7 @@ class FreeRows(RowKind):
         return own if np.sqrt(np.mean(depths**2)) > DEEP else np.tile(mean, (len(own), 1))
 
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
-        """Return a builder of explicit rows."""
+        """Return a builder of rows that are cone coordinates about ``p`` times the labels ±1 of a problem."""
         return ConeRowBuilder(positive, p, c, C, self.intercept)
 
     def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
@@ -140,15 +146,15 @@ class FreeRows(RowKind):
         return partial(plain_cone_rows, centre=p, c=c, intercept=self.intercept)
 
     def attributes(self, W: Array, d: int) -> dict[str, Array]:
-        """Split the weights into ``coef_`` and ``intercept_``."""
+        """Split the weights into ``coef_`` and ``intercept_``, which is zero if no intercept is fitted."""
         intercepts = W[:, d + 1].copy() if self.intercept else np.zeros(len(W))
         return {"coef_": np.ascontiguousarray(W[:, : d + 1]), "intercept_": intercepts}
 
     def weights(self, fitted: Mapping[str, Array]) -> Array:
-        """Join ``coef_`` and ``intercept_`` into one array of weights."""
+        """Return ``coef_``, with ``intercept_`` as an additional last column if an intercept is fitted."""
         return np.column_stack([fitted["coef_"], fitted["intercept_"]]) if self.intercept else fitted["coef_"]
 
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
-        """Return a decision whose values are the arsinh of linear functions of the rows."""
+        """Return a decision whose values are the arsinh of linear functions of the cone coordinates."""
         parts = fitted["coef_"], fitted["reference_"], fitted["intercept_"]
         return Decision(classes, c, "sphere-arsinh", *parts)

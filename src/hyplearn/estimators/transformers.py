@@ -18,7 +18,7 @@ from hyplearn.types import Array
 
 
 class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base class of the transformers; unless overridden, the output has as many columns as the input."""
+    """Base class of the transformers; by default, their output has as many columns as their input."""
 
     n_features_in_: int
 
@@ -32,8 +32,8 @@ class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         X = check_array(X, dtype=(np.float64, np.float32), estimator=self, input_name="X")
         if X.shape[1] != self.n_features_in_:
             raise ValueError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} returns {self.n_features_in_}.\n"
-                "Pass rows in the form that transform returns."
+                f"X has {X.shape[1]} columns, but the rows that {type(self).__name__}.transform returns have "
+                f"{self.n_features_in_} columns.\nPass rows in the form that transform returns."
             )
         return X
 
@@ -47,14 +47,17 @@ class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 class TangentSpace(BallTransformer):
     r"""Map the ball to R^d, with coordinates in an orthonormal frame of the tangent space at a reference point.
 
-    A point x becomes :math:`\sigma_p \log_p(x)`, whose norm is the hyperbolic distance from p to x. A linear
-    classifier without intercept on these coordinates has a geodesic hyperplane through p as its boundary.
+    A point x becomes :math:`\sigma_p \log_p(x)`, where :math:`\sigma_p` is the conformal factor at the reference point
+    p. The norm of this vector is the hyperbolic distance from p to x. A linear classifier without intercept on these
+    coordinates has a geodesic hyperplane through p as its boundary.
 
     Parameters
     ----------
-    reference : {"mean", "means", "origin"} or array-like of shape (n_features,), default="mean"
-        The reference point p: the Fréchet mean of all points, the Fréchet mean of the class means (needs y), the
-        centre of the ball, or the point itself.
+    reference : str, callable or array-like of shape (n_features,), default="mean"
+        The reference point p, or how to compute it. "mean": the Fréchet mean of all points. "origin": the centre of the
+        ball. "means" (needs y): the Fréchet mean of the class means or, for two classes, the point between their means
+        at which both classes are equally likely. "boundary", "closest", "hull" and functions: as in
+        :class:`~hyplearn.PoincareSVC`.
     curvature : float, default=-1.0
         Sectional curvature of the space in which the points were embedded; the ball has radius ``1/sqrt(-curvature)``.
     outside : {"raise", "project"}, default="raise"
@@ -106,7 +109,7 @@ class TangentSpace(BallTransformer):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Compute the frame coordinates of points at the reference point."""
+        """Compute the coordinates of each point in the frame at the reference point."""
         check_is_fitted(self)
         X, _ = ball_rows(self, X, keep_dtype=True)
         return frame_coordinates(X, self.reference_, c=absolute_curvature(self.curvature))
@@ -138,7 +141,7 @@ class ExpMap(BallTransformer):
     Notes
     -----
     The largest hyperbolic distance from the centre that float64 can represent is 37 (float32: 17), for curvature -1.
-    Longer rows are moved to the largest representable radius, with a warning. To avoid this, scale the features first.
+    Longer rows are mapped to points at this distance, with a warning. To avoid this, scale the features first.
 
     Examples
     --------
@@ -152,7 +155,7 @@ class ExpMap(BallTransformer):
     curvature: float = -1.0
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the curvature and store the number of features."""
+        """Check the curvature and the rows, and store the number of features."""
         absolute_curvature(self.curvature)
         X = validate_data(self, X, reset=True, dtype=(np.float64, np.float32), ensure_all_finite=False)
         check_finite_rows(X, "X")
@@ -164,13 +167,15 @@ class ExpMap(BallTransformer):
         c = absolute_curvature(self.curvature)
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False)
         check_finite_rows(X, "X")
-        # Beyond this distance, 1 - tanh(ρ/2) = 2 / (1 + e^ρ) is less than the spacing of floats just below 1.
+        # A row v is mapped to a point with the Euclidean norm tanh(ρ/2) / √c, where ρ = √c‖v‖. If v is longer than
+        # ``longest``, 1 - tanh(ρ/2) = 2 / (1 + e^ρ) is less than the spacing of floats just below 1, so that the point
+        # cannot be distinguished from the rim.
         longest = np.log(4 / np.finfo(X.dtype).eps) / np.sqrt(c)
         too_long = norms(X) > longest
         if too_long.any():
             warnings.warn(
                 f"{np.count_nonzero(too_long)} of {len(X)} rows are longer than {longest:.3g}, the largest hyperbolic "
-                f"radius of {X.dtype}. They were placed at that radius.\n"
+                f"distance from the centre in {X.dtype}. Their points were placed at that distance.\n"
                 "Scale the features first.",
                 DataConversionWarning,
                 stacklevel=2,

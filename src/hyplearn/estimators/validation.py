@@ -1,4 +1,7 @@
-"""Input validation of the estimators, which converts user input to training data, or to points with their gaps."""
+"""Input validation of the estimators, which converts user input to training data, or to points and their gaps.
+
+The gap of a point x is 1 - c‖x‖², which is positive inside the ball.
+"""
 
 import os
 import warnings
@@ -29,16 +32,16 @@ from hyplearn.reference.strategies import OF_EXTREME_ROWS
 from hyplearn.types import Array
 
 # Largest fraction of training rows that outside="project" may move into the ball. If more rows lie outside, the
-# curvature is wrong or the data are not hyperbolic.
+# curvature is probably wrong, or the data are not hyperbolic.
 MOST_OUTSIDE = 0.5
-# Maximum number of rows of an array that are evaluated at a time: few enough that their scores stay in the cache.
+# Maximum number of rows of an array that are evaluated at a time, so few that their scores stay in the cache.
 EVALUATED_ROWS = 2**16
 
 
 def training_data(estimator: Any, points: PointSource) -> TrainingData:
-    """Validate labelled points and return them as training data; set ``classes_``.
+    """Validate labelled points and return them as training data; set ``estimator.classes_``.
 
-    Rows that lie far beyond the other rows of their class are left out if ``estimator.trims`` is True.
+    Rows that lie far beyond the other rows of their class get weight 0 if ``estimator.trims`` is True.
     """
     c, threads = absolute_curvature(estimator.curvature), threads_of(estimator.n_jobs)
     project = projects(estimator)
@@ -62,20 +65,20 @@ def training_data(estimator: Any, points: PointSource) -> TrainingData:
 
 
 def _ruling_rows(estimator: Any, data: TrainingData) -> str:
-    """Return a warning about far rows if the reference points depend on extreme rows; otherwise an empty string."""
+    """Return a warning if there are far rows and the reference points depend on them; otherwise an empty string."""
     reference = getattr(estimator, "reference", None)
     far = find_far_rows(data) if isinstance(reference, str) and reference in OF_EXTREME_ROWS else None
     if far is None or not len(far.rows):
         return ""
     return (
         f'reference="{reference}" is defined by the extreme rows of each class, and {len(far.rows)} of {data.n_rows} '
-        f"rows lie far beyond the others of their class: {far.named(estimator.classes_)}.\n"
-        'Check the embedding, leave them out with trim=True, or pass reference="boundary".'
+        f"rows lie far beyond the other rows of their class: {far.named(estimator.classes_)}.\n"
+        'Check the embedding, leave these rows out with trim=True (soft margins only), or pass reference="boundary".'
     )
 
 
 def known_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-    """Validate training data that are passed again to ``verify``."""
+    """Validate the training data that are passed to ``verify``, and prepare them as in ``fit``."""
     c, threads, project = absolute_curvature(estimator.curvature), threads_of(estimator.n_jobs), projects(estimator)
     points = training_points(estimator, X, y, sample_weight, reset=False)
     found = count_classes(points, c, threads)
@@ -90,7 +93,7 @@ def known_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingDa
 
 
 def _spread(found: ClassCounts, classes: Array) -> ClassCounts:
-    """Expand counts to all classes of an estimator, with 0 for classes that are absent."""
+    """Expand class counts to all classes of an estimator; classes that are absent from ``found`` have 0 rows."""
     places, K = Encoder(classes, np.ones(len(classes)), 1.0).codes(found.classes), len(classes)
 
     def spread(column: Array, absent: float) -> Array:
@@ -108,7 +111,10 @@ def _spread(found: ClassCounts, classes: Array) -> ClassCounts:
 
 
 def training_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> PointSource:
-    """Convert X, y and weights to a point source; small data are read into memory."""
+    """Convert X, y and weights to a point source; data that fit into the memory budget are read into memory.
+
+    With ``reset=True``, set ``n_features_in_`` and the feature names of the estimator; otherwise check them.
+    """
     points = point_source(X, y, sample_weight)
     if points is None:
         return _array_points(estimator, X, y, sample_weight, reset=reset)
@@ -124,9 +130,10 @@ def training_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset
 
 
 def _loaded(points: PointSource, block: Block) -> ArrayPoints:
-    """Return a point source in memory, with the rows of another source."""
+    """Return a point source in memory that contains ``block``, all rows of the source ``points``."""
     loaded = ArrayPoints(block.X, block.y, block.weights, name=points.name)
-    loaded.finished = points.finished  # type: ignore[method-assign]  # the fit must also remove a checkpoint of the source
+    # The end of a fit calls ``finished``, which must remove the checkpoint of ``points`` if there is one.
+    loaded.finished = points.finished  # type: ignore[method-assign]
     return loaded.limited(block_rows=vars(points).get("block_rows"))
 
 
@@ -145,11 +152,11 @@ def _array_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: 
 
 
 def check_features(estimator: Any, points: PointSource) -> None:
-    """Raise if a source has a different number of coordinates than the training data."""
+    """Raise if the coordinates of a source differ from those of the training data, in number or in their names."""
     if points.n_features != getattr(estimator, "n_features_in_", points.n_features):
         raise ValueError(
             f"{points.name} has {points.n_features} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input.\nPass points of the same dimension."
+            f"{estimator.n_features_in_} features as input.\nPass points with as many coordinates as the training data."
         )
     check_feature_names(estimator, points)
 
@@ -160,12 +167,12 @@ def check_feature_names(estimator: Any, points: PointSource) -> None:
     if known is not None and points.feature_names is not None and list(known) != points.feature_names:
         raise ValueError(
             f"{points.name} has the coordinates {listed(points.feature_names)}; {type(estimator).__name__} was fitted "
-            f"on {listed(list(known))}.\nPass open_points(..., points=) with the names in the order of the fit."
+            f"on {listed(list(known))}.\nPass points= to open_points, with the names in the order of the fit."
         )
 
 
 def class_factors(class_weight: Any, classes: Array, counts: Array) -> Array:
-    """Return the weight factor of each class, from ``class_weight``."""
+    """Return the factor by which ``class_weight`` multiplies the row weights of each class."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
@@ -188,7 +195,7 @@ def check_known(classes: Array, known: Array) -> None:
     unknown = [label for label in classes.tolist() if label not in table]
     if unknown:
         raise ValueError(
-            f"y contains {len(unknown)} unknown classes, such as {unknown[0]!r}; known classes: {known.tolist()}.\n"
+            f"y contains unknown classes: {listed(unknown, 5)}; known classes: {known.tolist()}.\n"
             "Pass only known classes; partial_fit needs all classes in the first call."
         )
 
@@ -203,7 +210,7 @@ def projects(estimator: Any) -> bool:
 def report_outside(outside: Outside, n_rows: int, c: float, project: bool, *, training: bool = False) -> None:
     """Raise an error for points on or outside the rim, or warn if they are projected.
 
-    Training rows are projected only if most of them lie inside the ball; otherwise an error is raised.
+    Training rows are projected only if at least half of them lie inside the ball; otherwise an error is raised.
     """
     sentence = outside.describe(n_rows, c)
     if not sentence:
@@ -228,8 +235,8 @@ def inside_rows(
     """Return the points, all of them inside the ball, and their gaps.
 
     Raise an error if rows lie on or outside the rim. With ``outside="project"``, warn instead and move these rows to
-    the largest radius of float64, so that float32 and float64 points give the same model. With ``keep_dtype``, move
-    them to the largest radius of their own dtype.
+    the largest radius of float64; the points are then returned as float64. With ``keep_dtype``, the dtype is kept, and
+    the rows are moved to its largest radius.
     """
     project, c = projects(estimator), absolute_curvature(estimator.curvature)
     gaps = row_gaps(X, c)
@@ -263,9 +270,10 @@ def evaluate(estimator: Any, X: Any, function: Callable[[Array, Array], Array]) 
 
 
 def _evaluate_parts(function: Callable[[Array, Array], Array], X: Array, gaps: Array | None, c: float) -> Any:
-    """Evaluate a function part by part; if the gaps are None, compute them, and return None if a row lies outside.
+    """Evaluate a function part by part.
 
-    The gaps of a part are computed just before they are used: an array of all gaps would not fit into the cache.
+    If ``gaps`` is None, the gaps are computed, and None is returned if a row does not lie inside the ball. The gaps of
+    a part are computed just before they are used: an array of all gaps would not fit into the cache.
     """
     out, step = None, max(1, min(EVALUATED_ROWS, BLOCK_NUMBERS // X.shape[1]))
     for start in range(0, len(X), step):
@@ -291,29 +299,29 @@ def prediction_points(estimator: Any, source: Any) -> PointSource:
 
 
 def lazily(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
-    """Apply a method to a Dask collection lazily; return a Dask collection."""
+    """Apply a method of an estimator to a Dask collection lazily; return a Dask collection."""
     from hyplearn.data.dask import lazy_result
 
     return lazy_result(estimator, method, X, columns, dtype)
 
 
-# scikit-learn's private _validate_params is not used: it takes 90 µs instead of 8 µs, accepts C=[1, -1] and a ragged
-# reference, and its error messages do not say what to pass.
+# scikit-learn's private _validate_params is not used: it takes 90 µs, compared with 8 µs for all checks of parameters
+# here; it accepts C=[1, -1], and a ragged list as the value of ``reference``; its messages do not say what to pass.
 def check_stopping(tol: Any, max_iter: Any) -> None:
-    """Raise unless tol is between 0 and 1 and max_iter is a positive integer."""
+    """Raise unless tol is greater than 0 and less than 1, and max_iter is a positive integer."""
     if not isinstance(tol, (int, float, np.number)) or not 0 < tol < 1:
-        raise ValueError(f"tol must be a number between 0 and 1 (a relative duality gap); got {tol!r}.")
+        raise ValueError(f"tol must be a number greater than 0 and less than 1 (a relative duality gap); got {tol!r}.")
     if not isinstance(max_iter, (int, np.integer)) or max_iter < 1:
         raise ValueError(f"max_iter must be an integer of at least 1; got {max_iter!r}.")
 
 
 class InfeasibleError(ValueError):
-    """Raised if a problem has no solution; the fitted attributes contain a proof."""
+    """Raised if a hard-margin problem has no solution; the fitted attribute ``dual_coef_`` proves it."""
 
 
 @contextmanager
 def restored_on_failure(estimator: Any) -> Iterator[None]:
-    """Restore the attributes of the estimator if a fit fails, unless the problem has no solution (InfeasibleError)."""
+    """Restore the attributes of the estimator if a fit fails; after InfeasibleError, keep the attributes of the fit."""
     before = dict(vars(estimator))
     try:
         yield

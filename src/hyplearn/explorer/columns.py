@@ -37,13 +37,13 @@ def _circle(colour: str) -> Style:
 
 
 def checked_palette(given: Any) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Validate a palette; return the colours of the classes, and of the categories in each column, as "#RRGGBB"."""
+    """Validate a palette; return the colours of classes, and the colours of categories by column, as "#RRGGBB"."""
     if given is None:
         return {}, {}
     if not isinstance(given, Mapping):
         raise ValueError(
             f"palette must be a mapping of labels to colours; got {type(given).__name__}.\n"
-            'Pass palette={"cat": "#E8660C"}.'
+            'Pass a mapping such as {"cat": "#E8660C"}.'
         )
     own = {name: colour for name, colour in given.items() if not isinstance(colour, Mapping)}
     of_columns = {str(name): _hex_colours(colours) for name, colours in given.items() if isinstance(colours, Mapping)}
@@ -77,15 +77,15 @@ def columns_json(
 ) -> list[dict[str, Any]]:
     """Convert columns (a mapping of names to values, or a data frame) to JSON values.
 
-    Categories with the name of a class get the style of this class. ``colours`` maps the names of columns to the
-    colours of their categories.
+    ``colours`` maps the names of columns to the colours of their categories. Categories without such a colour get the
+    style of the class with the same name, if there is one.
     """
     if columns is None:
         return []
     if not isinstance(columns, Mapping) and not hasattr(columns, "columns"):
         raise ValueError(
             f"columns must be a mapping of names to values, or a data frame; got {type(columns).__name__}.\n"
-            'Pass columns={"depth": depths}.'
+            'Pass a mapping such as {"depth": depths}.'
         )
     names = list(columns) if isinstance(columns, Mapping) else list(columns.columns)
     return [_column(str(name), columns[name], n, classes, colours.get(str(name), {})) for name in names]
@@ -115,7 +115,7 @@ def _column(name: str, values: Any, n: int, classes: Mapping[str, Style], colour
 
 
 def _categories(values: Any) -> list[str] | None:
-    """Return the categories of a pandas categorical column, in order; return None for other columns."""
+    """Return the categories of a pandas categorical column in their order, or None for other columns."""
     known = getattr(getattr(values, "dtype", None), "categories", None)
     return None if known is None else [str(one) for one in known]
 
@@ -137,7 +137,11 @@ def _is_missing(value: Any) -> bool:
 
 
 def _category_styles(names: Sequence[str], classes: Mapping[str, Style], colours: Mapping[str, str]) -> list[Style]:
-    """Return the style of each category: the given colour, the style of the class with this name, or a new style."""
+    """Return the style of each category.
+
+    A category in ``colours`` is drawn as a circle of this colour. Otherwise, ``MISSING`` and ``UNKNOWN`` have fixed
+    styles, a category with the name of a class has the style of this class, and every other category has a new style.
+    """
     grey = {"light": palette.GREY, "dark": palette.GREY, "shape": palette.SHAPES[0]}
     cross = {"light": palette.LIGHT[1], "dark": palette.DARK[1], "shape": "cross"}
     known = {**classes, MISSING: grey, UNKNOWN: cross}

@@ -1,4 +1,4 @@
-"""Build a page as a single HTML file from a template, JavaScript modules and the content."""
+"""Build a page as a single HTML file from a template, a style sheet, JavaScript modules and the data to show."""
 
 import html
 import json
@@ -32,8 +32,8 @@ UNSAFE = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028
 class Explorer:
     """Interactive page created by :func:`hyplearn.explore`. Notebooks display it, and :meth:`save` writes it to a file.
 
-    If anywidget is installed (``pip install 'hyplearn[notebook]'``), :attr:`selection` contains the points that are
-    selected in the notebook, and assigning to it selects other points there.
+    If anywidget is installed (``pip install 'hyplearn[notebook]'``), :attr:`selection` contains the row numbers of the
+    points that are selected in the notebook, and assigning to it selects other points there.
     """
 
     def __init__(self, parts: dict[str, str], n_points: int) -> None:
@@ -61,7 +61,7 @@ class Explorer:
             self._widget.selection = to_bytes(rows)
 
     def _checked_rows(self, rows: Array) -> Array:
-        """Validate row indices or a boolean mask, and return row indices in ascending order."""
+        """Validate row indices or a boolean mask; return the row indices in ascending order, without duplicates."""
         if rows.dtype == bool and rows.shape == (self._n_points,):
             return np.flatnonzero(rows)
         if rows.size == 0:
@@ -89,7 +89,7 @@ class Explorer:
         return self._widget
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Return the widget if anywidget is installed; otherwise, notebooks use the iframe of :meth:`_repr_html_`."""
+        """Return the MIME bundle of the widget, or, without anywidget, {} so that :meth:`_repr_html_` is used."""
         return {} if widget_class() is None else self.widget()._repr_mimebundle_(**kwargs)
 
     def _repr_html_(self) -> str:
@@ -131,12 +131,13 @@ def explore(
     Parameters
     ----------
     estimator : fitted classifier with `predict` and `classes_`, or a list of two
-        Classifier of points in the ball, or a pipeline that ends with a classifier. Classifiers of hyplearn are
-        evaluated in the page, for every pixel and at any magnification; other classifiers are shown as a grid of 512 ×
-        512 predictions. Two classifiers are shown side by side, with stripes where they disagree.
+        Classifier of points in the ball, or a pipeline that ends with a classifier. In two dimensions, classifiers of
+        hyplearn are evaluated in the page, for every pixel and at any magnification. Other classifiers, and most
+        classifiers in more dimensions, are shown as a grid of 512 × 512 predictions. Two classifiers, which must have
+        the same classes and the same curvature, are shown side by side, with stripes where they disagree.
     X : array-like of shape (n, d)
-        Points in the ball. In more than two dimensions, points are projected as in
-        :class:`~hyplearn.plotting.BoundaryDisplay`, with the plane of the first classifier.
+        Points in the ball. In more than two dimensions, points are projected to a plane, which is chosen for the first
+        classifier as in :class:`~hyplearn.plotting.BoundaryDisplay`.
     y : array-like of shape (n,), optional
         Classes of the points. If they are not given, points are coloured by their predicted class.
     names : sequence of str, optional
@@ -144,7 +145,7 @@ def explore(
     columns : mapping of names to values, or data frame, optional
         Further columns of numbers or categories, by which the points can be coloured. Categories with the name of a
         class have the colour of this class. For a :class:`~hyplearn.ConformalClassifier`, columns with the prediction
-        sets, and with the answers in a hierarchy, are added automatically.
+        sets and, if it has a hierarchy, with the answers in the hierarchy are added automatically.
     palette : mapping, optional
         Mapping of class labels to colours, such as ``{"cat": "#E8660C"}``. The name of a column can be mapped to
         a second mapping, from the categories of this column to colours. All other classes and categories keep their
@@ -155,14 +156,14 @@ def explore(
     edges : array-like of shape (m, 2), optional
         Pairs of rows of X to connect by geodesics, for graphs other than trees.
     of : {"training", "held-out"}, optional
-        Whether the points are training or held-out data, which is shown next to the accuracy. By default, the page
-        shows "these points" instead.
+        Whether the points are training or held-out data. The page says so next to the accuracy; by default, it says
+        "these points".
     path : path, optional
         File to save the page to.
     curvature : float, optional
-        Sectional curvature; by default the curvature of the estimator, or -1 if it has none.
+        Sectional curvature, for an estimator that has no curvature; by default -1.
     title : str, optional
-        Heading of the page; by default the name of the estimator's class.
+        Heading of the page; by default the type of each estimator, such as "PoincareSVC".
 
     Returns
     -------
@@ -172,9 +173,9 @@ def explore(
     Notes
     -----
     Coordinates are stored as float64. In float32, a point at the hyperbolic radius 12 would be displaced by
-    a pixel after it is dragged to the centre. For curvatures other than -1, coordinates are multiplied by √c; the
-    rounding error moves points by up to 3e-16 / (1 - c‖x‖²). A page with 50,000 points without names has 1.7 MB; each
-    column of numbers adds 0.3 MB.
+    a pixel after it is dragged to the centre. For curvatures other than -1, coordinates are multiplied by √c, where c
+    is the absolute curvature; the rounding error moves a point x by a distance of up to 3e-16 / (1 - c‖x‖²), in units
+    of the curvature radius. A page with 50,000 points has 1.7 MB without names, and each column of numbers adds 0.3 MB.
 
     Examples
     --------

@@ -26,10 +26,10 @@ TOP = 3
 
 @dataclass(frozen=True)
 class Fitted:
-    """Classifier, its decision, and the plane and the decision with which the page draws it.
+    """Classifier, its decision, and the plane and the two-dimensional decision with which the page draws it.
 
-    ``plane`` is None in two dimensions. ``shown`` is a two-dimensional decision that the page can evaluate, or None if
-    the page shows a table of predictions instead.
+    ``plane`` is None if the points have two dimensions. ``shown`` is the two-dimensional decision, or None if the page
+    cannot evaluate one and shows a table of predictions instead.
     """
 
     estimator: Any
@@ -101,7 +101,7 @@ def _of(of: str | None) -> str:
 
 
 def _pair() -> list[dict[str, str]]:
-    """Return the styles of correct and of wrong predictions, which differ in colour and in shape."""
+    """Return two styles, for correct and for wrong predictions, that differ in colour and in shape."""
     light, dark = palette.LIGHT, palette.DARK
     return [
         {"light": light[0], "dark": dark[0], "shape": "circle"},
@@ -110,9 +110,10 @@ def _pair() -> list[dict[str, str]]:
 
 
 def _fitted(estimators: list[Any], X: Array, curvature: float | None) -> list[Fitted]:
-    """Combine each classifier with its decision and with the plane that is chosen for the first classifier.
+    """Combine each classifier with its decision and, in more than two dimensions, with a plane.
 
-    On this plane, the regions of the second classifier are found by a vote among its predictions for the points.
+    The plane is chosen for the first classifier. On it, the regions of a second classifier are found by a vote among
+    the predictions of the second classifier for the points.
     """
     decisions = [decision_of(estimator, curvature) for estimator in estimators]
     classifiers = [fitted_classifier(estimator) for estimator in estimators]
@@ -124,8 +125,9 @@ def _fitted(estimators: list[Any], X: Array, curvature: float | None) -> list[Fi
     for other in decisions[1:]:
         if list(other.classes) != list(first.classes) or other.c != first.c:
             raise ValueError(
-                "Two models on a page must have the same classes and the same curvature; got "
-                f"{len(first.classes)} and {len(other.classes)} classes, curvatures {-first.c:g} and {-other.c:g}.\n"
+                "Two models on a page must have the same classes and the same curvature; got classes "
+                f"{first.classes.tolist()!r:.60} and {other.classes.tolist()!r:.60}, and curvatures {-first.c:g} and "
+                f"{-other.c:g}.\n"
                 "Create a separate page for each model."
             )
     plane = choose_plane(classifiers[0], first.boundary(), X, first.c)
@@ -141,21 +143,23 @@ def _fitted(estimators: list[Any], X: Array, curvature: float | None) -> list[Fi
 
 
 def _model_names(models: list[Fitted]) -> list[str]:
-    """Return the class name of each model, followed by a number if two models have the same class."""
+    """Return the type of each estimator, such as "PoincareSVC"; if two types are equal, a number is appended."""
     names = [type(model.estimator).__name__ for model in models]
     return [f"{name} {k + 1}" if names.count(name) > 1 else name for k, name in enumerate(names)]
 
 
 def _across(decision: Decision) -> Decision | None:
-    """Restrict a binary decision to the plane of the page; return None if its scores cannot be computed there.
+    """Restrict a decision to the plane of the page; return None if its scores cannot be computed from points there.
 
-    The scores must depend only on the signed distance to a hyperplane, as for the links "arsinh" and "z". The centre of
-    the plane is a point of this hyperplane, and the normal of the hyperplane points to the right.
+    The decision must be binary, and its scores must depend only on the signed distance to a hyperplane, as for the
+    links "arsinh" and "z". The centre of the plane is a point of this hyperplane, and the normal of the hyperplane
+    points to the right.
     """
     found = decision.boundary()
     if not isinstance(found, Equidistant) or decision.link not in ("arsinh", "z"):
         return None
-    # If the slope of the calibration is negative, the normal of the boundary is reversed, but the weights are not.
+    # If the slope of the calibration is negative, the normal of the boundary points in the opposite direction to the
+    # weights. Their inner product is then negative, and so is the new weight.
     along = np.linalg.norm(decision.weights[0]) * np.sign(decision.weights[0] @ found.w)
     return replace(decision, weights=np.array([[along, 0.0]]), points=np.zeros((1, 2)), through_points=False)
 
@@ -214,7 +218,11 @@ def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
 
 
 def _lead(estimator: Any, probabilities: Array | None, X: Array) -> dict[str, Any]:
-    """Return the difference between the two largest scores or probabilities of each point, as JSON values."""
+    """Return the difference between the two largest scores of each point, as JSON values.
+
+    If there is one score per point, return its absolute value instead. If the estimator has no ``decision_function``,
+    use probabilities instead of scores; if it has no probabilities either, return an empty dict.
+    """
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(evaluate(estimator, "decision_function", None, X), dtype=np.float64)
         name = "lead of the highest score"

@@ -7,7 +7,8 @@ import numpy as np
 
 from hyplearn.types import Array
 
-# Maximum number of classes. Class codes are stored in two bytes, and the largest code marks pixels outside the disk.
+# Maximum number of classes, or of categories in a column. Codes are stored in at most two bytes, and the largest
+# two-byte code marks pixels outside the disk.
 MOST_CLASSES = 2**16 - 1
 # Maximum number of classes for which class codes are stored in one byte.
 FEW_CLASSES = 2**8
@@ -27,15 +28,16 @@ def typed_array(values: Array, dtype: str) -> dict[str, str]:
 
 
 def code_array(codes: Array, n_classes: int, name: str = "y") -> dict[str, str]:
-    """Encode class codes with one byte each, or with two bytes if there are many classes."""
+    """Encode codes of classes or categories with one byte each, or with two bytes each if ``n_classes`` is large."""
     if n_classes > MOST_CLASSES:
         raise ValueError(
-            f"A page can show at most {MOST_CLASSES} classes; {name} has {n_classes}.\nMerge classes first."
+            f"{name} can have at most {MOST_CLASSES} classes or categories on a page; got {n_classes}.\n"
+            "Merge some of them first."
         )
     return typed_array(codes, "|u1" if n_classes <= FEW_CLASSES else "<u2")
 
 
 def shortened(text: Any) -> str:
-    """Truncate a name to MOST_LETTERS characters."""
+    """Convert a name to a string, and truncate it to at most MOST_LETTERS characters."""
     text = str(text)
     return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"

@@ -33,7 +33,7 @@ def widget_class() -> Any:
         _esm = source
         html = traitlets.Unicode().tag(sync=True)
         height = traitlets.Int().tag(sync=True)
-        # Notebooks send bytes as a memoryview.
+        # Notebooks send a memoryview, which is converted to bytes.
         selection = traitlets.Bytes().tag(sync=True, from_json=lambda value, _: bytes(value))
 
     return ExplorerWidget

@@ -1,10 +1,11 @@
 """The Poincaré ball: distance, geodesics, Möbius operations and isometries.
 
-Points live in the open ball ``{x : c‖x‖² < 1}`` of sectional curvature ``-c``. All functions broadcast over leading
-axes. They take and return float32 or float64 (the arithmetic is float64). Distances, logarithms and tangent vectors are
-accurate up to the rim, because they are computed from the gap ``1 - c‖x‖²`` and from differences of points, both of
-which are exact to the last digit. Möbius sums and the exponential map are computed in twice the precision
-(``rounded.py``). Other functions that return points have errors of a few units in the last place.
+Points lie in the open ball ``{x : c‖x‖² < 1}`` of sectional curvature ``-c``. The public functions take and return
+float32 or float64, compute in float64, and broadcast over leading axes (except ``pairwise_distance``).
+Distances, logarithms and tangent vectors are accurate up to the rim, because they are computed from the gap
+``1 - c‖x‖²`` and from differences of points, both of which are exact to the last digit. Möbius sums and the exponential
+map are computed in twice the precision (``rounded.py``). Other functions that return points have errors of a few units
+in the last place.
 """
 
 import numpy as np
@@ -70,7 +71,7 @@ def project(x: Points, *, c: float = 1.0) -> Array:
 
 @border("x", "y", into_ball=True)
 def mobius_add(x: Points, y: Points, *, c: float = 1.0) -> Array:
-    r"""Möbius addition: the translation of y by x in the ball.
+    r"""Compute the Möbius sum x ⊕ y, the image of y under the hyperbolic translation that takes the origin to x.
 
     .. math::
         x \oplus y = \frac{(1 - c\|x\|^2)\, t + c\|t\|^2 x}{(1 - c\|x\|^2)(1 - c\|y\|^2) + c\|t\|^2}, \qquad t = x + y
@@ -89,11 +90,11 @@ def mobius_add(x: Points, y: Points, *, c: float = 1.0) -> Array:
 
 @border("x", scalars=("r",), into_ball=True)
 def mobius_scale(r: Scalars, x: Points, *, c: float = 1.0) -> Array:
-    r"""Möbius scalar multiplication: the point in the direction of x, r times as far from the origin.
+    r"""Compute the Möbius product r ⊗ x, the point in the direction of x that is r times as far from the origin.
 
     .. math:: r \otimes x = \tfrac{1}{\sqrt c} \tanh\bigl(r \operatorname{artanh}(\sqrt c \|x\|)\bigr) \frac{x}{\|x\|}
 
-    The artanh is taken as arsinh of ``√c‖x‖ / √gap``, which does not saturate at the rim.
+    The artanh is computed as ``arsinh(√c‖x‖ / √(1 - c‖x‖²))``, which keeps full precision near the rim.
 
     Examples
     --------
@@ -114,8 +115,8 @@ def distance(x: Points, y: Points, *, c: float = 1.0) -> Array:
     .. math:: d(x, y) = \tfrac{2}{\sqrt c} \operatorname{arsinh}
               \frac{\sqrt c \, \|x - y\|}{\sqrt{(1 - c\|x\|^2)(1 - c\|y\|^2)}}
 
-    The arsinh form keeps full precision for close points, where arcosh(1 + small) returns 0. The result is exactly
-    symmetric in x and y.
+    The arsinh keeps full precision for close points, for which the equivalent formula with arcosh would give 0. The
+    result is exactly symmetric in x and y.
 
     Examples
     --------
@@ -228,9 +229,11 @@ def midpoint(x: Points, y: Points, *, c: float = 1.0) -> Array:
 
 
 def z_vector(x: Array, p: Array, c: float) -> Array:
-    r"""Tangent vector z at p that points to x and has length ``sinh(√c d) / √c``, where d is the distance from p to x.
+    r"""Compute the vector z at p that points to x and has the Euclidean norm ``sinh(√c d(x, p)) / √c``.
 
     .. math:: z = \frac{2}{g_x} \Bigl(s - \frac{c \|s\|^2}{g_p} p\Bigr), \qquad s = x - p
+
+    where g denotes the gap of a point.
     """
     s = x - p
     bend = c * _norm(s) ** 2 / _gap(p, c)
@@ -239,12 +242,13 @@ def z_vector(x: Array, p: Array, c: float) -> Array:
 
 @border("x", "p")
 def log_map(x: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Logarithmic map: the tangent vector at p whose geodesic reaches x at time 1.
+    r"""Compute the logarithmic map, which is the tangent vector at p whose geodesic reaches x at time 1.
 
     .. math:: \log_p(x) = \tfrac{2}{\sigma_p \sqrt c} \operatorname{artanh}\bigl(\sqrt c \|(-p) \oplus x\|\bigr)
               \frac{(-p) \oplus x}{\|(-p) \oplus x\|}
 
-    Its Euclidean norm is ``d(x, p) / σ_p``. If x = p, the result is exactly 0.
+    where :math:`\sigma_p` is the conformal factor at p. The Euclidean norm of the result is ``d(x, p) / σ_p``. If
+    x = p, the result is exactly 0.
 
     Examples
     --------
@@ -263,13 +267,14 @@ def shrink(u: Array) -> Array:
 
 @border("v", "p", into_ball=True)
 def exp_map(v: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Exponential map: the endpoint at time 1 of the geodesic that starts at p with velocity v.
+    r"""Compute the exponential map, which is the point at time 1 on the geodesic that starts at p with velocity v.
 
     .. math:: \exp_p(v) = p + \frac{g_p \tau m}{\sqrt c \|m\|^2}, \qquad
               \tau = \tanh \frac{\sqrt c \|v\|}{g_p}, \quad m = \frac{v}{\|v\|} + \tau \sqrt c \, p
 
-    This equals ``p ⊕ tanh(√c σ_p‖v‖ / 2) v / (√c‖v‖)``. It is evaluated in twice the working precision, so that the
-    result is exact up to its final rounding. If v = 0, the result is exactly p.
+    where :math:`g_p` is the gap of p. This equals ``p ⊕ tanh(√c σ_p‖v‖ / 2) v / (√c‖v‖)`` with the conformal factor
+    ``σ_p = 2 / g_p``. It is evaluated in twice the working precision, so that the result is exact up to its final
+    rounding. If v = 0, the result is exactly p.
 
     Examples
     --------
@@ -290,22 +295,24 @@ def step_along(v: Array, p: Array, *, c: float = 1.0) -> Array:
     length = np.sqrt(np.einsum("...j,...j->...", v, v))
     tau = np.tanh(np.sqrt(c) * length / gap_p)
     m = v / np.where(length > 0, length, 1.0)[..., None] + (tau * np.sqrt(c))[..., None] * p
-    # TINY prevents a division by 0: m is 0 if v is 0, or if the geodesic ends on the rim, at the point opposite p.
+    # TINY prevents a division by 0: m is 0 if v is 0, or if p and the endpoint are, up to rounding, opposite points of
+    # the rim.
     step = gap_p * tau / np.sqrt(c) / np.maximum(np.einsum("...j,...j->...", m, m), TINY)
     return pull_inside(p + step[..., None] * m, c)
 
 
 @border("v", "p", "q")
 def transport(v: Points, p: Points, q: Points, *, c: float = 1.0) -> Array:
-    r"""Parallel transport of the tangent vector v from p to q along the geodesic between them.
+    r"""Compute the parallel transport of the tangent vector v from p to q along the geodesic between them.
 
     .. math:: P_{p \to q}(v) = \frac{\sigma_p}{\sigma_q} \operatorname{gyr}[q, -p]\, v
               = \frac{g_q}{g_p} (I - 2 e e^T)(I - 2 \hat s \hat s^T)\, v
 
-    where ``ŝ`` is the unit vector in the direction of q - p, and e is the unit velocity of the geodesic at q. The
-    reflection along ŝ, which is applied first, is the differential of the inversion that swaps p and q; the centre of
-    this inversion lies on the line through p and q. The reflection along e corrects the sign of the velocity, which the
-    inversion reverses. Reflections lose no digits, even near the rim.
+    where σ denotes the conformal factor, g the gap and gyr the gyration, ``ŝ`` is the unit vector in the direction of
+    q - p, and e is the unit velocity of the geodesic at q. The reflection along ŝ, which is applied first, is, up to a
+    positive factor, the differential of the inversion that swaps p and q; the centre of this inversion lies on the line
+    through p and q. The reflection along e corrects the sign of the velocity, which the inversion reverses. Reflections
+    lose no digits, even near the rim.
     """
     s = q - p
     length = _norm(s)
@@ -327,7 +334,7 @@ def translate(x: Points, a: Points, *, c: float = 1.0) -> Array:
 
     .. math:: x \mapsto a \oplus x
 
-    Its inverse is the translation by -a.
+    The inverse of this map is the translation that takes the origin to -a.
 
     Examples
     --------
@@ -353,13 +360,13 @@ def rotate(x: Points, rotation: Points, *, c: float = 1.0) -> Array:
     d = x.shape[-1]
     if rotation.shape != (d, d):
         raise ValueError(
-            f"rotation must be a matrix of shape ({d}, {d}); got {rotation.shape}.\n"
+            f"rotation must be a matrix of shape ({d}, {d}); got shape {rotation.shape}.\n"
             "Pass an orthogonal matrix whose size is the number of coordinates of x."
         )
     error = np.max(np.abs(rotation @ rotation.T - np.eye(d)))
     if not error < 1e-8:
         raise ValueError(
-            f"rotation must be orthogonal; rotation @ rotation.T differs from the identity by {error:.3g}.\n"
+            f"rotation must be orthogonal; rotation @ rotation.T differs from the identity by up to {error:.3g}.\n"
             "Pass an orthogonal matrix, such as the factor Q of numpy.linalg.qr(rotation)."
         )
     return x @ rotation.T

@@ -1,7 +1,8 @@
 """Validate the arguments of the public functions of ``hyplearn.geometry``, and convert their results.
 
-A function decorated with :func:`border` receives a positive ``c`` and finite float64 arrays with the same number of
-coordinates, so its formulas need no further checks. Its result is converted to the float type of the arguments.
+A function decorated with :func:`border` receives a positive finite ``c`` and finite float64 arrays. All its points and
+vectors have the same number of coordinates. Its formulas need not check these properties again. Its result is converted
+to the float type of the arguments (float64 for integers).
 """
 
 import functools
@@ -22,17 +23,18 @@ P = ParamSpec("P")
 def border(
     *vectors: str, scalars: tuple[str, ...] = (), into_ball: bool = False
 ) -> Callable[[Callable[P, Array]], Callable[P, Array]]:
-    """Return a decorator that validates the arguments of a function and converts its result to their float type.
+    """Return a decorator that validates arguments of a function and converts its result to the arguments' float type.
 
     Parameters
     ----------
     *vectors : str
         Names of the arguments that contain coordinates along their last axis.
     scalars : tuple of str
-        Names of the arguments that contain one number per vector; they broadcast against the leading axes.
+        Names of the arguments that contain one number per vector; they broadcast against the leading axes of the
+        vectors.
     into_ball : bool
-        Whether the result consists of points. If so, points that rounding places on or outside the rim are moved
-        inside the ball.
+        Whether the result consists of points. If so, points on or outside the rim, for example because of rounding,
+        are moved inside the ball.
     """
 
     def decorate(function: Callable[P, Array]) -> Callable[P, Array]:
@@ -49,7 +51,8 @@ def border(
                 or len(args) > len(positional)
                 or any(name in kwargs for name in positional[: len(args)])
             ):
-                signature.bind(*args, **kwargs)  # raises TypeError; called only for invalid arguments, as it is slow
+                # ``bind`` raises a TypeError here. It is slow, so it is called only if the arguments do not match.
+                signature.bind(*args, **kwargs)
             c = given["c"] = check_c(given["c"])
             present = [name for name in vectors if given[name] is not None]
             dtype = _result_dtype([given[name] for name in present])
@@ -72,7 +75,7 @@ def check_c(c: object) -> float:
     if 0 < (value := as_real(c)) < np.inf:
         return value
     raise ValueError(
-        f"c must be a positive number, the absolute value of the curvature; got {c!r}.\n"
+        f"c must be a positive finite number, the absolute value of the curvature; got {c!r}.\n"
         "For sectional curvature -1 pass c=1."
     )
 
@@ -82,13 +85,13 @@ def absolute_curvature(curvature: object) -> float:
     if -np.inf < (value := as_real(curvature)) < 0:
         return -value
     raise ValueError(
-        f"curvature must be a negative number, the sectional curvature of hyperbolic space; got {curvature!r}.\n"
+        f"curvature must be a negative finite number, the sectional curvature of hyperbolic space; got {curvature!r}.\n"
         "For the ball of radius 1 pass curvature=-1.0; for radius r pass curvature=-1/r**2."
     )
 
 
 def as_real(value: object) -> float:
-    """Convert a value to float; if it is not a real number, return NaN, which fails every range check."""
+    """Convert a real number to float; for a bool or any other value, return NaN, which fails every range check."""
     return float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else np.nan
 
 
@@ -103,13 +106,13 @@ def is_integer(value: object, least: int) -> bool:
 
 
 def check_parameter(name: str, value: object, valid: bool, expected: str) -> None:
-    """Raise an error that states the expected value if a parameter is not valid."""
+    """Raise an error that describes the valid values, unless the parameter is valid."""
     if not valid:
         raise ValueError(f"{name} must be {expected}; got {value!r}.")
 
 
 def as_vectors(x: ArrayLike, name: str) -> Array:
-    """Convert coordinates to a contiguous float64 array with at least one axis, and check that they are finite."""
+    """Convert coordinates to a contiguous float64 array; check that they are finite and the last axis is not empty."""
     vectors = _as_reals(x, name)
     if vectors.ndim == 0 or vectors.shape[-1] == 0:
         raise ValueError(
@@ -179,7 +182,7 @@ def _check_finite(array: Array, name: str) -> None:
 
 
 def _result_dtype(arrays: list[ArrayLike]) -> type[np.floating[Any]]:
-    """Return the float type of the result: float16 or float32 if no input is more precise, otherwise float64."""
+    """Return the float type of the result: the common type of the inputs if it is float16 or float32, else float64."""
     dtypes = {np.asarray(x).dtype for x in arrays}
     dtype = dtypes.pop() if len(dtypes) == 1 else np.result_type(*dtypes)
     return dtype.type if dtype.kind == "f" and dtype.itemsize < 8 else np.float64
@@ -209,7 +212,7 @@ def check_inside(x: Array, gap: Array, c: float) -> None:
 
 
 def describe_outside(x: Array, gap: Array, c: float) -> str:
-    """Return a sentence that says how many points lie outside the ball and describes the farthest point."""
+    """Return a sentence with the number of points on or outside the rim, and the row and norm of the farthest point."""
     rows, row_gaps = x.reshape(-1, x.shape[-1]), np.ravel(gap)
     farthest = int(np.argmin(row_gaps))
     norm = float(norms(rows[farthest : farthest + 1])[0])
@@ -217,7 +220,7 @@ def describe_outside(x: Array, gap: Array, c: float) -> str:
 
 
 def outside_sentence(count: int, n: int, farthest: int, norm: float, c: float) -> str:
-    """Format the sentence of :func:`describe_outside`, given the number of points outside and the farthest point."""
+    """Format the sentence of :func:`describe_outside`; the farthest point is row ``farthest``, with norm ``norm``."""
     radius = 1 / np.sqrt(c)
     # Show six digits of the norm, or all digits if it would otherwise look equal to the radius.
     shown = f"{norm:.6g}" if f"{norm:.6g}" != f"{radius:.6g}" else f"{norm:.17g}"
@@ -227,16 +230,17 @@ def outside_sentence(count: int, n: int, farthest: int, norm: float, c: float) -
     return f"{count} of {n} points {lie} outside the open ball of curvature {-c:g}{size}; {where} norm {shown}."
 
 
-# Tolerance for the hyperboloid equation, relative to the squared time coordinate. It is large enough for the rounding
-# errors of float32 rows.
+# Tolerance for the equation t² - ‖s‖² = r² of a hyperboloid of radius r, relative to t², where t is the time coordinate
+# of a row and s contains its other coordinates. It is large enough for the rounding errors of float32 rows.
 ON_HYPERBOLOID = 1e-5
 
 
 def hyperboloid_advice(X: Array, c: float) -> str:
-    """Return advice on how to convert rows that lie on a hyperboloid, or an empty string for other rows.
+    """Return advice on how to convert rows if all of them lie on a hyperboloid; otherwise return an empty string.
 
-    Rows on a hyperboloid satisfy ``t² - ‖s‖² = r²`` with the same radius r for all rows. The time coordinate t is the
-    first or the last column, and s contains the other columns.
+    Rows on a hyperboloid satisfy ``t² - ‖s‖² = r²`` with t > 0 and the same radius r for all rows. The time coordinate
+    t is the first or the last column, and s contains the other columns. For fewer than three rows, or a single column,
+    the string is empty.
     """
     rows = X.astype(np.float64)
     for time, column in (("first", 0), ("last", -1)) if rows.shape[1] > 1 and len(rows) > 2 else ():
@@ -248,14 +252,14 @@ def hyperboloid_advice(X: Array, c: float) -> str:
             given = "" if abs(radius - 1) < ON_HYPERBOLOID * float(times.min()) ** 2 else f", curvature={curvature:g}"
             given += "" if time == "first" else ', time="last"'
             return (
-                f" They are points of the hyperboloid of curvature {curvature:g}, with the time coordinate {time}.\n"
+                f" The rows lie on the hyperboloid of curvature {curvature:g}, with the time coordinate {time}.\n"
                 f"Convert them with hyplearn.embedding.from_hyperboloid(X{given})."
             )
     return ""
 
 
 def pull_inside(x: Array, c: float) -> Array:
-    """Move points on or outside the rim to the largest radius inside the ball that their float type can represent."""
+    """Move points on or outside the rim into the ball, about as close to the rim as their float type permits."""
     rows = x.reshape(-1, x.shape[-1])
     out = np.flatnonzero(~(row_gaps(np.ascontiguousarray(rows, dtype=np.float64), c) > 0))
     if out.size == 0:

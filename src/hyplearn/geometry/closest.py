@@ -1,22 +1,25 @@
 r"""The closest points of two convex hulls in any dimension, with a proven error bound.
 
-Half-spaces are convex. If each hull lies in a half-space and the boundaries of the two half-spaces have a common
-perpendicular, then the distance between the boundaries along that perpendicular is a lower bound on the distance
-between the hulls. Here, the common perpendicular is the geodesic L through the current points a and b. For c = 1, let k
-be the Klein coordinates about a, and let u be the unit velocity of L at a. Then all rows of the first hull lie behind
-the hyperplane that is perpendicular to L at the distance
+Half-spaces are convex, so a half-space that contains all rows of a set contains their hull. If two disjoint half-spaces
+contain one hull each, and their boundaries have a common perpendicular, then the distance between the boundaries along
+that perpendicular is a lower bound on the distance between the hulls. Here, the common perpendicular is the geodesic L
+through a point a of the first hull and a point b of the second hull, which are improved step by step. For c = 1, let
+:math:`k_i` be the Klein coordinates about a of row i of the first set, and let u be the unit vector at a that points
+along L to b. Then no row of the first set lies beyond the hyperplane that is perpendicular to L at the distance
 
 .. math:: \delta_a = \operatorname{artanh} \max_i \langle k_i, u \rangle
 
-beyond a. The same is true of the second hull at b, so the distance between the hulls is at least
-:math:`d(a, b) - \delta_a - \delta_b`. Computing this bound takes one pass over the rows. If both δ are zero, a and b
-are the closest points.
+from a towards b. Let :math:`\delta_b` be the corresponding distance from b towards a for the second set. The distance
+between the hulls is then at least :math:`d(a, b) - \delta_a - \delta_b`. Computing this bound takes one pass over the
+rows. If :math:`\delta_a` and :math:`\delta_b` are zero, a and b are the closest points.
 
-The points a and b are moved by Newton's method on a few working rows of each set. Each pass adds the rows farthest
-beyond a and b to the working rows. In Klein coordinates about a and b the hulls are Euclidean hulls. Let η be the
-displacement of a point along L, and τ its displacement orthogonal to L, where displacements of b are transported to a.
-To second order in η and τ, the cosh of the new distance d' is a convex quadratic function, which is smooth even if the
-hulls intersect:
+Newton's method moves a and b within the hulls of a few rows of each set, which are called the working rows. Each pass
+over all rows adds the rows of the first set that lie farthest beyond a, and those of the second set that lie farthest
+beyond b, to the working rows. In Klein coordinates about a and b the hulls are Euclidean hulls. Let :math:`\eta_a` be
+the displacement of a along L, and :math:`\tau_a` its displacement orthogonal to L. Let :math:`\eta_b` and
+:math:`\tau_b` be the displacements of b, transported to a. To second order in all displacements, the cosh of the new
+distance d' between a and b, divided by the cosh of the old distance d, is a convex quadratic function, which is smooth
+even if the hulls intersect:
 
 .. math:: \frac{\cosh d'}{\cosh d} = \tfrac12 (\eta_b - \eta_a + \tanh d)^2 + \tfrac12 \|\tau_a\|^2
           + \tfrac12 \|\tau_b\|^2 - \frac{\langle \tau_a, \tau_b \rangle}{\cosh d} + \text{const}
@@ -40,18 +43,18 @@ from hyplearn.types import Array, Points
 
 HalfSpace: TypeAlias = tuple[Array, Array]
 Status: TypeAlias = Literal["optimal", "intersect", "max_iter"]
-# Distance (for c = 1) assigned to a row if its height, which is the hyperbolic tangent of the distance, rounds to 1. It
-# is larger than any distance between float64 points.
+# The height of a row is the hyperbolic tangent of the distance (for c = 1) by which the row lies beyond a point. If the
+# height is 1 up to rounding, the distance is taken to be FARTHEST, which exceeds all distances between float64 points.
 FARTHEST = 80.0
-# If the midpoint between the two sets has a smaller gap than this, all points are first translated, so that the
-# midpoint lies at the origin, where floats are dense.
+# If the gap 1 - c‖x‖² of the midpoint between the central rows of the two sets is smaller than this, all points are
+# first translated, so that the midpoint lies at the origin, where floats are dense.
 NEAR_THE_RIM = 0.1
-# NEWTON_STEPS is the maximum number of Newton steps on one set of working rows. SMALLEST_STEP is the minimum step
-# length of the line search.
+# NEWTON_STEPS is the maximum number of Newton steps on one set of working rows. SMALLEST_STEP is the minimum fraction
+# of a Newton step in the line search.
 NEWTON_STEPS = 30
 SMALLEST_STEP = 1e-8
-# If the array of a set has more elements than this, the passes over the two sets run in two threads. With fewer
-# elements, a pass takes less time than handing it to a thread.
+# If more than one thread is allowed and the array of one set has more elements than this, the passes over the two sets
+# run in two threads. With fewer elements, a pass takes less time than handing it to a thread.
 THREADED_NUMBERS = 2**15
 
 
@@ -64,7 +67,8 @@ class ClosestPoints:
     a, b : ndarray of shape (d,)
         The closest points. If the hulls intersect, a and b are equal up to rounding.
     support_a, support_b : ndarray of int
-        Indices of the rows of ``X_a`` that are combined to a, and of the rows of ``X_b`` that are combined to b.
+        Indices of the rows of ``X_a`` whose weighted combination is a, and of the rows of ``X_b`` whose weighted
+        combination is b.
     weights_a, weights_b : ndarray
         Weights of these rows. The weights of each set are positive and sum to 1. The point a is the weighted sum of the
         hyperboloid coordinates of ``X_a[support_a]``, scaled back onto the hyperboloid, and likewise for b.
@@ -74,14 +78,16 @@ class ClosestPoints:
         Lower bound on the distance between the hulls, valid up to rounding. It is the distance between the two
         half-spaces, or 0 if no half-spaces were found.
     half_space_a, half_space_b : tuple (w, p) or None
-        Hyperplanes H(w, p) with ``signed_distance(X_a, *half_space_a) <= 0`` for all rows, and likewise for b. Each w
-        points to the other hull along the geodesic between the two points p, which is the common perpendicular.
+        The half-spaces, or None if none were found. Each is given by its boundary, the hyperplane H(w, p) through p
+        with normal w, which points out of the half-space. Up to rounding,
+        ``signed_distance(X_a, *half_space_a, c=c) <= 0`` for all rows, and likewise for b. Each w points to the other
+        hull along the geodesic between the two points p, which is the common perpendicular of the boundaries.
     status : str
-        "optimal" if ``distance - lower_bound`` is within the tolerance, "intersect" if a and b are equal up to
-        rounding, so that the hulls have a common point, and "max_iter" otherwise. The bounds are valid in all three
-        cases.
+        "optimal" if ``distance - lower_bound`` is within the tolerance. "intersect" if the hulls are considered to have
+        a common point: a and b are equal up to rounding, or no step brings them closer and their distance is within
+        the tolerance. "max_iter" otherwise. The bounds are valid in all three cases.
     n_iter : int
-        Number of passes over all rows.
+        Number of iterations, each of which takes at most one pass over all rows.
     """
 
     a: Array
@@ -115,9 +121,9 @@ def closest_points(
     c : float
         Absolute curvature.
     tol : float
-        Largest accepted difference between the distance and its lower bound. It is relative to the distance if the
-        distance is above 1. A difference below the spacing of float64 points around a and b is always accepted; around
-        a, this spacing is ``8 eps / (1 - c‖a‖²)``.
+        Largest accepted difference between the distance and its lower bound, relative to the distance if the distance
+        is above 1. A difference of at most ``8 eps (1 / g_a + 1 / g_b) / √c``, where g is the gap of a point, is always
+        accepted, because it is about the spacing of float64 points around a and b.
     max_iter : int
         Maximum number of passes over all rows.
     threads : int
@@ -129,10 +135,11 @@ def closest_points(
 
     Notes
     -----
-    If both sets lie near the same part of the rim, they are first translated to the origin so that no digits are lost;
-    only a and b themselves are rounded to the spacing of floats. If the distance between the hulls is below about 1e-8,
-    the status may be "max_iter" with a gap of about 1e-9, because the direction between two close points loses digits.
-    Hulls with a distance below 1e-12 are considered to intersect.
+    If both sets lie near the same part of the rim, they are first translated to the origin, where floats are dense. The
+    resulting points a and b are then translated back, and rounded to the spacing of floats near the rim. If the
+    distance between the hulls is below about 1e-8, the status may be "max_iter" with a difference of about 1e-9 between
+    the distance and its lower bound, because the direction between two close points loses digits. Hulls with a distance
+    below 1e-12 (for c = 1) are considered to intersect.
 
     Examples
     --------
@@ -145,7 +152,10 @@ def closest_points(
     """
     (X_a, gaps_a), (X_b, gaps_b), c = check_two_sets(X_a, X_b, c)
     if not tol > 0:
-        raise ValueError(f"tol must be a positive number; got {tol}.\nPass the largest acceptable gap, such as 1e-9.")
+        raise ValueError(
+            f"tol must be a positive number; got {tol}.\n"
+            "Pass the largest acceptable difference between the distance and its lower bound, such as 1e-9."
+        )
     if max_iter < 1:
         raise ValueError(
             f"max_iter must be at least 1; got {max_iter}.\nPass the maximum number of passes over all rows."
@@ -164,8 +174,8 @@ def closest_points(
 
 
 def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, each: Callable[..., Any]) -> ClosestPoints:
-    """Alternate Newton's method on the working rows with passes over all rows, until the gap is below tol."""
-    bounds: list[tuple[_Hull, Array, float]] = []  # hull, direction and delta of each half-space that proves ``lower``
+    """Alternate Newton's method on the working rows with passes over all rows, until tol or max_iter is reached."""
+    bounds: list[tuple[_Hull, Array, float]] = []  # hull, u and delta of the two half-spaces that prove ``lower``
     status: Status = "max_iter"
     lower, goal, n_iter = 0.0, np.inf, 0
     while n_iter < max_iter:
@@ -201,7 +211,7 @@ def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, each: Callable[.
 
 
 def _apart(A: "_Hull", B: "_Hull") -> float:
-    """Compute the distance (for c = 1) between the current points of the two hulls."""
+    """Compute the distance for c = 1 (√c times the distance) between the current points of the two hulls."""
     return float(np.sqrt(A.c) * distance(A.point, B.point, c=A.c))
 
 
@@ -221,7 +231,7 @@ def _move_back(pair: ClosestPoints, X_a: Array, X_b: Array, middle: Array, c: fl
 
 
 def _translate_half_space(half_space: HalfSpace | None, middle: Array, c: float) -> HalfSpace | None:
-    """Translate a half-space; for accuracy, its new normal is computed from two translated points."""
+    """Translate a half-space; for accuracy, compute the new normal from two translated points on the normal line."""
     if half_space is None:
         return None
     w, p = half_space
@@ -251,13 +261,16 @@ class _Hull:
         return float(row_gaps(self.point[None], self.c)[0])
 
     def klein(self) -> tuple[Array, Array]:
-        """Return the working rows in Klein coordinates (for c = 1) about the current point, and their weights there."""
+        """Return the Klein coordinates (for c = 1) of the working rows about the current point, and weights.
+
+        With these weights, which sum to 1, the mean of the coordinates is 0 up to rounding: it is the current point.
+        """
         K, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c, np.sqrt(self.c))
         weights = self.weights * times
         return K, weights / weights.sum()
 
     def moved_to(self, weights: Array) -> "_Hull":
-        """Return a copy at the mean, in Klein coordinates, of the working rows with the given weights."""
+        """Return a copy whose current point is the mean of the working rows with these weights in Klein coordinates."""
         new = copy(self)
         _, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c)
         new.weights = weights / times
@@ -281,12 +294,19 @@ class _Hull:
         return _unit(log_map(other, self.point, c=self.c))
 
     def half_space(self, u: Array, delta: float) -> HalfSpace:
-        """Return the half-space with a boundary perpendicular to u, ``delta`` (for c = 1) beyond the current point."""
+        """Return the half-space whose boundary is perpendicular to the geodesic along u, at its point ``delta``.
+
+        This point has the distance ``delta`` (for c = 1) from the current point.
+        """
         p = ray(u, self.point, delta / np.sqrt(self.c), c=self.c)
         return _unit(transport(u, self.point, p, c=self.c)), p
 
     def add_rows_beyond(self, u: Array) -> float:
-        """Add the rows that lie farthest beyond the current point along u; return the largest distance (for c = 1)."""
+        """Add the rows farthest beyond the current point along u to the working rows.
+
+        Return the largest distance (for c = 1) by which a row lies beyond the point, or 0 if no row does. If there are
+        many working rows, those of weight 0 are dropped.
+        """
         heights = np.empty(len(self.X))
         _heights(self.X, unrolled(self.point), u, self.gaps, self.gap, self.c, heights)
         highest = heights.max()
@@ -321,7 +341,11 @@ def _heights(X, p, u, gaps, gap_p, c, out):  # type: ignore[no-untyped-def]
 
 
 def _newton(A: _Hull, B: _Hull, goal: float) -> tuple[_Hull, _Hull]:
-    """Take Newton steps until δ_a + δ_b over the working rows is at most ``goal``, or until the points stop moving."""
+    """Take at most ``NEWTON_STEPS`` Newton steps from the current points; return the hulls with the new points.
+
+    Stop earlier if the points are equal up to rounding, if δ_a + δ_b over the working rows is at most ``goal``, or if
+    no step is an improvement.
+    """
     view = _View(A, B)
     for _ in range(NEWTON_STEPS):
         if view.apart <= TOUCHING or view.gap <= goal:
@@ -359,7 +383,10 @@ class _View:
         return _View(self.A.moved_to(weights[:n_a]), self.B.moved_to(weights[n_a:]))
 
     def improves(self, old: "_View") -> bool:
-        """Return whether the points are closer than in ``old``, or as close up to rounding with a smaller δ_a + δ_b."""
+        """Return whether the points are closer than in ``old``, or equally close but δ_a + δ_b is over 10 % smaller.
+
+        Distances that differ only by rounding errors count as equal.
+        """
         if self.apart < old.apart - self.spacing:
             return True
         return self.apart <= old.apart + self.spacing and self.gap < 0.9 * old.gap

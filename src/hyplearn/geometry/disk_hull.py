@@ -1,10 +1,10 @@
 """Convex hulls in the disk, computed with exact tests of orientation and exact comparisons of distances and heights.
 
-A hull is computed by a sequence of such tests (predicates), and a single error makes it wrong. Each predicate is the
+A hull is computed by a sequence of such tests (predicates), and a single error can make it wrong. Each predicate is the
 sign of a polynomial in the coordinates. The polynomial is computed in float64 with a bound on its rounding error. If
 the sign is uncertain, the polynomial is computed again without rounding, as an "expansion", which is a sum of floats
 that do not overlap (Shewchuk, 1997). Points are pairs of float64. The result is exact unless products underflow, which
-cannot happen if the absolute values of all coordinates and differences are 0 or at least 1e-60.
+cannot happen if c = 1 and the absolute values of all coordinates and their differences are 0 or at least 1e-60.
 """
 
 import math
@@ -32,7 +32,7 @@ def klein(X, i, p, gap_p, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _farthest(X, A):  # type: ignore[no-untyped-def]
-    """Find the first row at the largest Euclidean distance from A; this row is a vertex of the hull."""
+    """Return the index of the first row at the largest Euclidean distance from A; it is a vertex of the hull."""
     best = 0
     for i in range(1, X.shape[0]):
         if farther(A, point(X, i), point(X, best)) > 0.0:
@@ -42,7 +42,7 @@ def _farthest(X, A):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def scan(X, gaps, c):  # type: ignore[no-untyped-def]
-    """Find the vertices of the hull by Graham's scan, counter-clockwise from the row farthest from the origin."""
+    """Return the indices of the vertices by Graham's scan, counter-clockwise from the row farthest from the origin."""
     start = _farthest(X, (0.0, 0.0))
     others = _sorted_around(X, start, gaps, c)
     hull = np.empty(others.size + 1, dtype=np.int64)
@@ -64,7 +64,10 @@ def scan(X, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _sorted_around(X, start, gaps, c):  # type: ignore[no-untyped-def]
-    """Sort the rows other than A = X[start] counter-clockwise around A; on each ray, nearer rows come first."""
+    """Return the indices of the rows that differ from A = X[start], counter-clockwise around A.
+
+    Rows in the same direction from A are sorted by their distance from A.
+    """
     A, gap_p = point(X, start), gaps[start]
     others = np.empty(X.shape[0], dtype=np.int64)
     angles = np.empty(X.shape[0])
@@ -72,13 +75,13 @@ def _sorted_around(X, start, gaps, c):  # type: ignore[no-untyped-def]
     for i in range(X.shape[0]):
         if point(X, i) != A:
             k0, k1 = klein(X, i, A, gap_p, gaps, c)
-            # A is the row farthest from the origin, so the direction from A to any other row is within a right angle
-            # of the direction to the origin.
+            # The angle is measured from the direction to the origin. It lies between -90° and 90°, because A is the row
+            # farthest from the origin.
             angles[size] = math.atan2(A[1] * k0 - A[0] * k1, -(A[0] * k0 + A[1] * k1))
             others[size] = i
             size += 1
-    # Sort by rounded angles, then merge with exact comparisons. Runs that are already in order need only one
-    # comparison.
+    # Sort by rounded angles, then merge with exact comparisons. Merging two runs that are already in order takes only
+    # one comparison.
     old = others[:size][np.argsort(angles[:size])]
     new = np.empty_like(old)
     width = 1
@@ -92,7 +95,7 @@ def _sorted_around(X, start, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _merge(X, A, old, low, middle, high, gap_p, c, new):  # type: ignore[no-untyped-def]
-    """Merge two sorted runs of rows; if they are already in order, this takes only one comparison."""
+    """Merge two adjacent sorted runs of ``old`` into ``new``; one comparison is enough if they are already in order."""
     if middle >= high or _comes_before(X, A, old[middle - 1], old[middle], gap_p, c):
         new[low:high] = old[low:high]
         return
@@ -117,9 +120,9 @@ def _comes_before(X, A, i, j, gap_p, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def split(X, gaps, c):  # type: ignore[no-untyped-def]
-    """Find the vertices of the hull by Quickhull, in the order of :func:`scan`.
+    """Return the indices of the vertices by Quickhull, in the order of :func:`scan`.
 
-    The stack contains edges PQ of a growing polygon, each with the rows to the right of PQ.
+    The stack contains edges PQ of a growing polygon of vertices, each with the rows to the right of PQ.
     """
     start = _farthest(X, (0.0, 0.0))
     opposite = _farthest(X, point(X, start))
@@ -145,7 +148,7 @@ def split(X, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _right_of(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
-    """Select the rows to the right of the geodesic from row P to row Q, keeping their order."""
+    """Return the elements of ``rows`` to the right of the geodesic from row P to row Q, in the same order."""
     A, B = point(X, P), point(X, Q)
     right = np.empty(rows.size, dtype=np.bool_)
     for k in range(rows.size):
@@ -155,7 +158,7 @@ def _right_of(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _highest(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
-    """Find the row with the largest height above the edge from P to Q; in case of a tie, take the row nearest to Q."""
+    """Return the row with the largest height (see :func:`higher`) above the edge PQ; in a tie, the row nearest to Q."""
     A, B = point(X, P), point(X, Q)
     best, best_height, best_bound = rows[0], -1.0, 0.0
     for row in rows:
@@ -181,7 +184,11 @@ def point(X, i):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def turn(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
-    """Return the sign of ``det[z_A(B), z_A(C)]``: 1 for a left turn, -1 for a right turn, 0 on a common geodesic."""
+    """Return 1 if the path A, B, C turns left, -1 if it turns right, and 0 if A, B and C lie on one geodesic.
+
+    This is the sign of ``det[z_A(B), z_A(C)]``, where ``z_A(B)`` is the tangent vector at A that points to B
+    (:func:`hyplearn.geometry.ball.z_vector`).
+    """
     value, bound = turn_and_bound(A, B, C, gap_a, c)
     if abs(value) > bound:
         return np.sign(value)
@@ -192,7 +199,8 @@ def turn(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
 def turn_and_bound(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
     """Compute ``g_A s×t - c‖s‖² A×t + c‖t‖² A×s`` for s = B - A and t = C - A, and a bound on its rounding error.
 
-    The value equals ``det[z_A(B), z_A(C)] g_A g_B g_C / 4``. The bound is infinite if terms may have underflowed.
+    The value equals ``det[z_A(B), z_A(C)] g_A g_B g_C / 4``, where g is the gap of a point. The bound is infinite if
+    terms may have underflowed.
     """
     s0, s1, t0, t1 = B[0] - A[0], B[1] - A[1], C[0] - A[0], C[1] - A[1]
     bend_s, bend_t = c * (s0 * s0 + s1 * s1), c * (t0 * t0 + t1 * t1)
@@ -217,10 +225,11 @@ def farther(A, B, C):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def higher(P, Q, X, Y, c):  # type: ignore[no-untyped-def]
-    """Compare the heights of X and Y above the geodesic PQ in Klein coordinates; return 1 if X is higher.
+    """Compare the heights of X and Y above the geodesic PQ: 1 if X is higher, -1 if Y is higher, 0 if they are equal.
 
-    The height of X, positive to the right of PQ, is ``-det(P, Q, X) / (1 + c‖X‖²)`` up to a factor that is the same for
-    X and Y. The comparison is always exact.
+    The height of X is its distance from the line PQ in Klein coordinates, positive to the right of PQ. It is
+    ``-det(P, Q, X) / (1 + c‖X‖²)`` up to a positive factor that is the same for X and Y, where the determinant is that
+    of :func:`_exact_turn`. The comparison is always exact.
     """
     over_x, over_y = _exact_turn(P, Q, X, c), _exact_turn(P, Q, Y, c)
     return _sign(_plus(_times(over_y, _one_plus(c, X)), -_times(over_x, _one_plus(c, Y))))
@@ -228,7 +237,10 @@ def higher(P, Q, X, Y, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _exact_turn(A, B, C, c):  # type: ignore[no-untyped-def]
-    """Compute the exact value of :func:`turn_and_bound`: the determinant of rows ``(1 + c‖x‖², x)`` for A, B and C."""
+    """Compute the value of :func:`turn_and_bound` as an expansion.
+
+    It is the determinant of the matrix whose rows are ``(1 + c‖x‖², x)`` for x = A, B and C.
+    """
     total = np.empty(0)
     for P, Q, R in ((A, B, C), (B, C, A), (C, A, B)):
         total = _plus(total, _times(_one_plus(c, P), _cross(Q, R)))
@@ -311,5 +323,5 @@ def _grow(out, size, a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _sign(e):  # type: ignore[no-untyped-def]
-    """Return the sign of an expansion: its last float exceeds the sum of the others in absolute value."""
+    """Return the sign of an expansion: the sign of its last float, which outweighs the sum of all other floats."""
     return np.sign(e[e.size - 1]) if e.size else 0.0

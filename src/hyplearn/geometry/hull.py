@@ -5,9 +5,10 @@ smallest convex set that contains them. In the disk all comparisons are exact (:
 that exactly the vertices are found.
 
 A Euclidean disk of radius r about a point m of the ball is strictly convex, because its boundary circle has the
-geodesic curvature ``(1 + c r² - c‖m‖²) / 2r > 0``. Therefore the row at the largest Euclidean distance from any given
-point is a vertex. Graham scan and Quickhull start at such a row. The paper starts at the lowest row, or at the leftmost
-and rightmost rows, which need not be vertices.
+geodesic curvature ``(1 + c r² - c‖m‖²) / 2r > 0``. Therefore the row at the largest Euclidean distance from m is a
+vertex: all rows lie in the disk about m whose boundary contains this row. Graham scan and Quickhull start at such a
+row. In the paper, Graham scan starts at the lowest row, and Quickhull at the leftmost and rightmost rows, but these
+rows need not be vertices.
 """
 
 import math
@@ -25,18 +26,19 @@ from hyplearn.types import Array, Points
 
 # Minimum number of rows for which interior rows are discarded; with fewer rows this would not save time.
 FEWEST_TO_DISCARD = 64
-# Size of the sample from which a centre is chosen; the centre need only be near some rows, so a small sample suffices.
+# Maximum size of the sample from which a centre is chosen. The centre need only be near some rows, so a small sample
+# suffices.
 SAMPLE = 128
-# Number of sectors around the centre. The farthest rows of all sectors form a polygon, and rows inside it are
-# discarded.
+# Number of sectors around the centre. The rows that are farthest from the centre, one in each sector, span a polygon,
+# and rows inside this polygon are discarded.
 SECTORS = 64
 # A row is discarded without exact arithmetic if its cross products with all edges of the polygon exceed this multiple
 # of r², where r is the largest norm in Klein coordinates. The error of a Klein coordinate is at most 20 u r, where u =
 # 2⁻⁵³, so the error of a cross product of two differences is at most about 160 u r² = 2e-14 r². The threshold is five
 # times that.
 CLEARLY_INSIDE = 1e-13
-# Singular values below this fraction of the largest one are treated as 0, so that the hull is computed in fewer
-# dimensions.
+# Singular values of the Klein coordinates that are at most this fraction of the largest one are treated as 0, so that
+# the hull is computed in fewer dimensions.
 FLAT = 1e-12
 MAX_HULL_DIMENSION = 5
 
@@ -46,8 +48,9 @@ def graham_scan(X: Points, *, c: float = 1.0) -> Array:
 
     The rows are sorted by the angle of ``log_A(x)`` at a vertex A. They are then visited in this order and pushed onto
     a stack of candidates. Let S₋₁ be the top of the stack and S₋₂ the candidate below it. Before a row x is pushed, S₋₁
-    is removed repeatedly until the path S₋₂, S₋₁, x turns left, that is, until ``det[z(S₋₁), z(x)] > 0`` with the
-    vectors z at S₋₂. Both the order and the turns are determined exactly.
+    is removed repeatedly until the path S₋₂, S₋₁, x turns left, or until only A is left. The path turns left if
+    ``det[z(S₋₁), z(x)] > 0``, where z(y) is a tangent vector at S₋₂ that points to y. Both the order and the turns are
+    determined exactly.
 
     Parameters
     ----------
@@ -98,8 +101,8 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
     .. math:: k = \frac{2 (g_p s - c \|s\|^2 p)}{g_p g_x + 2 c \|s\|^2}, \qquad s = x - p
 
     in which hulls are Euclidean; g denotes the gap of a point. Qhull may miss vertices that lie less than about 1e-15
-    outside the hull of the other rows, and rows at a hyperbolic distance above 18 from p. Points that span fewer
-    dimensions are first projected to these dimensions.
+    outside the hull of the other rows, and vertices at a hyperbolic distance above 18 (for c = 1) from p. Points that
+    span fewer dimensions are first projected to these dimensions.
 
     Parameters
     ----------
@@ -111,8 +114,8 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
     Returns
     -------
     ndarray of int
-        Indices of the vertices, in the order of :func:`quickhull` in the disk and in increasing order if the points
-        span three or more dimensions. If several rows are equal, only the first is returned.
+        Indices of the vertices, in the order of :func:`quickhull` in the disk, in increasing order if the points span
+        three or more dimensions, and in any order otherwise. If several rows are equal, only the first is returned.
 
     Examples
     --------
@@ -142,7 +145,7 @@ def closest_vertices(X_a: Points, X_b: Points, *, c: float = 1.0) -> tuple[int, 
     Parameters
     ----------
     X_a, X_b : array-like of shape (n, d)
-        Points of the ball. As all pairs are compared, pass only the hull vertices if the sets are large.
+        Points of the ball, usually the vertices of two hulls. All pairs are compared, so large sets take long.
     c : float
         Absolute curvature.
 
@@ -192,13 +195,13 @@ def _check_disk(X: Points, c: float) -> tuple[Array, Array, float]:
 
 
 def _disk_vertices(find: Callable[[Array, Array, float], Array], X: Array, gaps: Array, c: float) -> Array:
-    """Discard rows that cannot be vertices, and apply ``find`` to the others; return the vertices."""
+    """Discard rows that cannot be vertices, and apply ``find`` to the others; return the indices of the vertices."""
     outer = _outer_rows(X, gaps, c)
     return outer[find(X[outer].astype(np.float64), gaps[outer], c)]
 
 
 def central_row(X: Array, c: float) -> Array:
-    """Find a robust centre of X: the row of a sample with the smallest sum of distances to the rows of the sample."""
+    """Return a robust centre of X: the row of a sample with the smallest sum of distances to the rest of the sample."""
     sample = X[:: -(-len(X) // SAMPLE)].astype(np.float64)
     row: Array = sample[np.argmin(pairwise_distance(sample, c=c).sum(axis=0))]
     return row
@@ -214,7 +217,11 @@ def klein_about(X: Array, gaps: Array, p: Array, c: float, scale: float = 1.0) -
 
 
 def _qhull(X: Array, gaps: Array, c: float) -> Array:
-    """Find the vertices with Qhull, in increasing order; points that span fewer dimensions are projected first."""
+    """Find the indices of the vertices with Qhull, in increasing order.
+
+    Points that span fewer dimensions are projected to these dimensions and passed to :func:`hull_vertices`, which
+    determines the order.
+    """
     p = central_row(X, c)
     K, _ = klein_about(X, gaps, p, c)
     _, sizes, axes = np.linalg.svd(np.linalg.qr(K, mode="r"))
@@ -231,7 +238,7 @@ def _qhull(X: Array, gaps: Array, c: float) -> Array:
 
 
 def _outer_rows(X: Array, gaps: Array, c: float) -> Array:
-    """Find the rows that may be vertices: all rows except those inside a polygon of extreme rows.
+    """Return the indices of the rows that may be vertices: all rows except those inside a polygon of extreme rows.
 
     This is the heuristic of Akl and Toussaint (1978).
     """
@@ -251,12 +258,15 @@ def _outer_rows(X: Array, gaps: Array, c: float) -> Array:
 
 @njit(cache=True, error_model="numpy")
 def _largest_norm(X, p, gap_p, gaps, c, extreme):  # type: ignore[no-untyped-def]
-    """Return the largest norm in Klein coordinates about p; write the farthest row of each sector to ``extreme``."""
+    """Return the largest norm in Klein coordinates about p; write the row with the largest norm in each sector.
+
+    The indices of these rows are written to ``extreme``, which is left unchanged for empty sectors.
+    """
     squares = np.full(SECTORS, -1.0)
     for i in range(X.shape[0]):
         k0, k1 = klein(X, i, p, gap_p, gaps, c)
-        # Position of a row's direction along the diamond |k0| + |k1| = 1, from 0 to 4. It increases with the angle, but
-        # is computed without an arc tangent.
+        # The sector is determined by the position of the row's direction along the diamond |k0| + |k1| = 1, from 0 to
+        # 4, which increases with the angle but is computed without an arc tangent.
         along = 1.0 + k1 / max(abs(k0) + abs(k1), 1e-300)
         sector = int((along if k0 >= 0.0 else 4.0 - along) * (SECTORS / 4)) % SECTORS
         square = k0 * k0 + k1 * k1
@@ -305,7 +315,7 @@ def _is_outside(X, i, polygon, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _closest_pair(X_a, X_b, gaps_a, gaps_b):  # type: ignore[no-untyped-def]
-    """Find the first pair of rows (i, j) with the smallest ``‖x - y‖² / g_x g_y``, and thus the smallest distance."""
+    """Find the first pair (i, j) of rows x and y with the smallest distance: the smallest ``‖x - y‖² / (g_x g_y)``."""
     least, at = np.inf, (0, 0)
     inverse_b = 1.0 / gaps_b
     for i in range(X_a.shape[0]):

@@ -15,7 +15,7 @@ def _check_normal(w: Array) -> None:
 
 
 def _height(x: Array, w: Array, p: Array, c: float) -> Array:
-    """Compute ``√c ⟨z, w⟩ / ‖w‖``, which is the hyperbolic sine of ``√c`` times the signed distance."""
+    """Compute ``√c ⟨z, w⟩ / ‖w‖`` with ``z = z_vector(x, p, c)``: the sinh of ``√c`` times the signed distance."""
     _check_normal(w)
     normal = w / np.max(np.abs(w), axis=-1, keepdims=True)
     normal = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
@@ -24,7 +24,7 @@ def _height(x: Array, w: Array, p: Array, c: float) -> Array:
 
 @border("x", "w", "p")
 def side(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Determine the side of the hyperplane H(w, p) on which x lies: 1 or -1, or 0 if x lies on the hyperplane.
+    r"""Return 1 if x lies on the side of the hyperplane H(w, p) to which w points, -1 on the other side, 0 on H(w, p).
 
     .. math:: \operatorname{sign} \Bigl\langle s - \tfrac{c \|s\|^2}{1 - c\|p\|^2}\, p, \; w \Bigr\rangle,
               \qquad s = x - p
@@ -70,9 +70,9 @@ def project_onto(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
     normal = w / np.linalg.norm(w, axis=-1, keepdims=True)
     z = z_vector(x, p, c)
     flat = z - height / np.sqrt(c) * normal
-    # Compute c‖z‖² from the components of z along and across the hyperplane, because a sum of squares loses no digits.
+    # This is c‖z‖², because z is the sum of a component along the hyperplane and a component orthogonal to it.
     square = c * np.sum(flat**2, axis=-1, keepdims=True) + height**2
-    # If x is far from p, rounding may place this point on the rim, so it is moved inside first.
+    # If x is far from p, rounding may place the second summand of the Möbius sum on the rim, so it is moved inside.
     return mobius_add(p, project(flat / (np.sqrt(1 + square) + np.sqrt(1 + height**2)), c=c), c=c)
 
 
@@ -126,7 +126,10 @@ def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int =
 
 
 def _within(w: Array, u: Array | None) -> Array:
-    """Return a unit vector along the hyperplane: the part of u orthogonal to w or, if u is None, w rotated by 90°."""
+    """Return a unit vector along the hyperplane, parallel to the part of u that is orthogonal to w.
+
+    If u is None, w is rotated by -90°, which is possible only in the disk.
+    """
     _check_normal(w)
     normal = w / np.linalg.norm(w)
     if u is None:

@@ -1,12 +1,12 @@
 """Compiled loops over the rows of an array of points, with compensated sums of squares.
 
-Near the rim ``1 - c‖x‖²`` is the small difference of two nearly equal numbers. A gap of 1e-8 that is computed from a
-plain dot product has only 8 correct digits, and so has every distance, logarithm and feature computed from it. Here the
-rounding errors of squares and sums are computed as well (the algorithm "Dot2" of Ogita, Rump and Oishi, 2005), so that
-the result is as accurate as if computed in twice the precision.
+Near the rim, the gap ``1 - c‖x‖²`` is the small difference of two nearly equal numbers. A gap of 1e-8 that is computed
+from a plain dot product has only 8 correct digits, and so has every distance, logarithm and feature computed from it.
+Here the rounding errors of squares and sums are computed as well (the algorithm "Dot2" of Ogita, Rump and Oishi, 2005),
+so that the result is as accurate as if computed in twice the precision.
 
 Sums along a row are split into four partial sums. The processor can compute these at the same time, and their rounding
-errors are four times smaller.
+errors are about a fourth of those of a single sum.
 """
 
 import math
@@ -21,16 +21,16 @@ from hyplearn.types import Array
 # Squared norms below this value may have lost digits to underflow. In that case the norm is recomputed from scaled
 # elements.
 SMALLEST_SAFE_SQUARE = 1e-280
-# Small number added to numerators and denominators, so that quotients 0/0 evaluate to their limits. Other quotients do
-# not change.
+# Small number that prevents quotients 0/0. In this file it is added to a term of both numerator and denominator, so
+# that such a quotient evaluates to its limit. It is too small to change other quotients.
 TINY = 1e-300
 # CHUNK_NUMBERS is the number of elements per chunk, chosen so that a chunk fits into the cache. FEWEST_ROWS is the
 # minimum number of rows per chunk, which limits the number of calls from Python.
 CHUNK_NUMBERS, FEWEST_ROWS = 2**14, 64
-# Number of elements per chunk of differences x - p. All chunks use one buffer, which is allocated once.
+# Number of elements per chunk in :func:`bent_products`. All chunks use the same buffers, which are allocated once.
 DIFFERENCE_NUMBERS = 2**15
-# FEW_COLUMNS is the largest dimension in which sums over coordinates are computed column by column. SUMMED_AT_ONCE is
-# the number of columns per partial sum of squares.
+# FEW_COLUMNS is the largest dimension in which :func:`bent_products` sums column by column instead of along rows.
+# SUMMED_AT_ONCE is the number of columns per partial sum of squares in :func:`row_gaps`.
 FEW_COLUMNS, SUMMED_AT_ONCE = 16, 32
 # Number of points per block of pairwise distances, chosen so that their coordinates fit into the cache.
 PAIRS = 512
@@ -38,7 +38,7 @@ PAIRS = 512
 
 @njit(cache=True, error_model="numpy")
 def add(total, error, a):  # type: ignore[no-untyped-def]
-    """Add ``a`` to the unevaluated sum ``total + error``."""
+    """Add ``a`` to the unevaluated sum ``total + error``, a pair of floats; return the new pair."""
     new = total + a
     arrived = new - total
     return new, error + ((total - (new - arrived)) + (a - arrived))
@@ -46,7 +46,7 @@ def add(total, error, a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def add_square(total, error, a):  # type: ignore[no-untyped-def]
-    """Add ``a²`` to the unevaluated sum ``total + error``."""
+    """Add ``a²`` to the unevaluated sum ``total + error``; return the new pair."""
     square = a * a
     return add(total, error + fma(a, a, -square), square)
 
@@ -97,21 +97,24 @@ def shrink(u2):  # type: ignore[no-untyped-def]
 
 
 def unrolled(p: Array) -> Array | tuple[float, ...]:
-    """Convert a point of two to four dimensions to a tuple, so that the compiler can vectorise loops over rows."""
+    """Convert a point of two to four dimensions to a tuple, so that the compiler can vectorise loops over rows.
+
+    Points of other dimensions are returned unchanged.
+    """
     return tuple(p.tolist()) if 2 <= len(p) <= 4 else p
 
 
 def column_chunks(X: Array) -> Iterator[tuple[slice, Array]]:
     """Yield slices of rows, each together with the coordinates of these rows as contiguous float64 columns.
 
-    Kernels that take columns are compiled only once, because columns are contiguous and float64 for every X.
+    Compiled functions that take columns are compiled only once, because columns are contiguous and float64 for every X.
     """
     for part in chunk_slices(X):
         yield part, X[part].T.astype(np.float64, order="C")
 
 
 def chunk_slices(X: Array, numbers: int = CHUNK_NUMBERS) -> Iterator[slice]:
-    """Iterate over slices of rows, each with about ``numbers`` elements, so that a slice fits into the cache."""
+    """Iterate over slices of rows, each with about ``numbers`` elements, but at least ``FEWEST_ROWS`` rows."""
     step = max(FEWEST_ROWS, numbers // X.shape[1])
     return (slice(start, min(start + step, len(X))) for start in range(0, len(X), step))
 
@@ -126,7 +129,7 @@ def row_gaps(X: Array, c: float) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _gaps(columns, c, totals, buffers):  # type: ignore[no-untyped-def]
-    """Write the gap of every point to ``totals``; columns are summed in groups to keep rounding errors small."""
+    """Write the gap of every point to ``totals``; squares are summed in groups of columns to limit rounding errors."""
     errors, own_totals, own_errors = buffers[0], buffers[1], buffers[2]
     for i in range(totals.size):
         totals[i], errors[i] = 0.0, 0.0
@@ -147,9 +150,10 @@ def _gaps(columns, c, totals, buffers):  # type: ignore[no-untyped-def]
 def fill_coefficients(gaps, gap_p, c, z, along, base):  # type: ignore[no-untyped-def]
     """Write the coefficients of ``along (x - p) + base p`` for each row x; on entry, ``base`` contains ‖x - p‖².
 
-    If ``z`` is true, the sum is the z-vector of x at p, and ``along = 2 / g_x``. Otherwise the sum gives the frame
-    coordinates of x, and ``along = ρ / h``, where ``h = √(b (b + g_x))`` is half of ``g_x sinh ρ`` and
-    ``b = c‖x - p‖² / g_p``. As x approaches p, ``ρ / h`` approaches ``2 / g_x``.
+    Let g be the gap of a point, ``ρ = √c d(x, p)`` and ``b = c‖x - p‖² / g_p``. If ``z`` is true, the sum is the vector
+    of z features of x at p (:mod:`hyplearn.tangent`), and ``along = 2 / g_x``. Otherwise the sum is the vector of frame
+    coordinates of x at p, and ``along = ρ / h``, where ``h = √(b (b + g_x))`` is half of ``g_x sinh ρ``. As x
+    approaches p, ``ρ / h`` approaches ``2 / g_x``. In both cases, ``base = -along b``.
     """
     bending = c / gap_p
     if z:
@@ -165,8 +169,9 @@ def fill_coefficients(gaps, gap_p, c, z, along, base):  # type: ignore[no-untype
         base[i] = -along[i] * bend
 
 
-# This function is inlined by numba, because LLVM inlines only functions compiled in the same process. Callers of a
-# version loaded from numba's cache would be half as fast, and the last bits of their results would differ.
+# This function is inlined by numba, not by LLVM, because LLVM inlines only functions that are compiled in the same
+# process. If this function were loaded from numba's cache, its callers would be half as fast, and the last bits of
+# their results would differ.
 @njit(inline="always", error_model="numpy")
 def squared_distance(X, i, p):  # type: ignore[no-untyped-def]
     """Compute ``‖x - p‖²`` for row i of X."""
@@ -220,7 +225,7 @@ def norms(X: Array) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def half_sinh_pairs(X, columns, gap_x, gap_y, c, out):  # type: ignore[no-untyped-def]
-    """Compute ``sinh(√c d(x, y) / 2)`` for every row x of X and every column y of ``columns``.
+    """Write ``sinh(√c d(x, y) / 2)`` to ``out`` for every row x of X and every column y of ``columns``.
 
     The result is exactly symmetric in x and y. The inner loops run over blocks of points y. The compiler can vectorise
     these loops, and a block fits into the cache. Adding four coordinates at a time keeps rounding errors small.
@@ -255,7 +260,7 @@ def half_sinh_pairs(X, columns, gap_x, gap_y, c, out):  # type: ignore[no-untype
 
 @njit(cache=True, error_model="numpy")
 def _rescale(x, columns, lengths):  # type: ignore[no-untyped-def]
-    """Recompute the norms of differences ``x - y`` that may have lost digits to underflow or overflow."""
+    """Recompute, in place, the norms of differences ``x - y`` that may have lost digits to underflow or overflow."""
     for k in range(lengths.size):
         if not SMALLEST_SAFE_SQUARE < lengths[k] ** 2 < np.inf:
             lengths[k] = _scaled_norm(x - columns[:, k])
@@ -325,10 +330,11 @@ def centred_sum(X: Array, q: Array, p: Array) -> Array:
     return centred_sum_at(X, np.arange(len(X)), q, p)
 
 
-# Four rows are processed together, because their sums are independent, and w, p and the result are loaded only once.
+# The next two functions process four rows at a time: the processor can compute the four sums together, and each element
+# of p, and of w or the result, is loaded only once for the four rows.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def centred_dot_at(X, index, w, p):  # type: ignore[no-untyped-def]
-    """Compute ``⟨x_i - p, w⟩`` for every i in ``index``; subtracting p first avoids cancellation close to p."""
+    """Compute ``⟨x_i - p, w⟩`` for every i in ``index``; subtracting p first avoids cancellation near p."""
     out = np.empty(index.size)
     whole = index.size - index.size % 4
     for k in range(0, whole, 4):

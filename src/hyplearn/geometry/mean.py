@@ -24,11 +24,11 @@ from hyplearn.types import Array, Points, Scalars
 # With many rows, Newton's method starts at the approximate mean of every k-th row. SAMPLE is the minimum size of that
 # sample, SAMPLE_STRIDE is the largest k, and SAMPLE_TOL is the tolerance of the sample's mean.
 SAMPLE, SAMPLE_STRIDE, SAMPLE_TOL = 10_000, 16, 1e-4
-# If the gap of the sample's mean is below this value, Newton's method starts at the origin instead, because floats near
-# the rim are too sparse for short steps.
+# If the gap 1 - c‖m‖² of the sample's mean m is below this value, Newton's method starts at the origin instead, because
+# floats near the rim are too sparse for short steps.
 NEAR_THE_RIM = 0.01
-# Largest dimension in which the Hessian is computed as a matrix. In more dimensions, only its products with vectors are
-# computed.
+# Largest dimension in which the Hessian of the mean squared distance is computed as a matrix. In more dimensions, only
+# products of the Hessian with vectors are computed.
 FEW_DIMENSIONS = 16
 # Relative tolerance for linear systems with the Hessian of a sample. It is smaller than the sampling error.
 SAMPLE_FORCING = 1e-2
@@ -54,7 +54,7 @@ def frechet_mean(
     weights : array-like of shape (n,), optional
         Non-negative weights; a row with integer weight k counts as k equal rows.
     tol : float
-        Largest hyperbolic distance (for c = 1) between the result and the mean.
+        Largest hyperbolic distance (for c = 1) between the result and the exact mean.
     max_iter : int
         Maximum number of steps. An error is raised if they are not enough.
     c : float
@@ -80,7 +80,10 @@ def frechet_mean(
 def mean_and_variance(
     X: Array, gaps: Array, weights: Array, c: float, *, tol: float = 1e-12, max_iter: int = 100
 ) -> tuple[Array, float]:
-    """Compute the weighted mean of rows and their mean squared distance to it, given gaps and weights that sum to 1."""
+    """Compute the weighted mean of rows, and the weighted mean of their squared distances to it.
+
+    ``gaps`` are the gaps of the rows, and ``weights`` must sum to 1.
+    """
     if _all_alike(X, weights):
         return X[np.argmax(weights > 0)].astype(np.float64), 0.0
     steps = mean_steps(_start(X, gaps, weights, c), tol=tol, max_iter=max_iter)
@@ -107,19 +110,23 @@ def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
         if state.residual <= spacing or (state.residual <= tol and state.hessian is None):
             return state.m, state.variance / state.c
         if state.residual <= tol / 2:
-            # One more Newton step squares the error without another pass over the rows. The residual bounds both the
-            # error and the length of the step, so the error after the step is proven to be at most tol.
+            # One more Newton step about squares the error without another pass over the rows. Both the error before
+            # the step and the length of the step are at most the residual, that is, at most tol / 2. The error after
+            # the step is therefore proven to be at most tol.
             return state.moved(state.newton_step()), state.variance / state.c
         newton = yield state.moved(state.newton_step())
         state = newton if newton.residual <= state.residual / 2 else (yield state.moved(state.majorising_step()))
     raise ArithmeticError(
-        f"The Fréchet mean was not reached in {max_iter} steps; it is known to lie within {state.residual:.3g} of the "
-        f"last iterate, but tol is {tol:g}.\nRaise max_iter or tol."
+        f"The Fréchet mean was not reached in {max_iter} steps: the bound on its distance from the last iterate (for "
+        f"c = 1) is {state.residual:.3g}, but tol is {tol:g}.\nRaise max_iter or tol."
     )
 
 
 def _start(X: Array, gaps: Array, weights: Array, c: float) -> Array:
-    """Choose the initial point: the mean of a sample, or the origin if rows are few or the mean is near the rim."""
+    """Choose the initial point: the mean of a sample, or the origin.
+
+    The origin is used if rows are few, if the sample has no weight, or if the mean of the sample is near the rim.
+    """
     stride = min(len(X) // SAMPLE, SAMPLE_STRIDE)
     some = np.ascontiguousarray(weights[::stride]) if stride > 1 else weights[:0]
     if some.any():
@@ -149,32 +156,30 @@ def _all_alike(X: Array, weights: Array) -> bool:
 
 
 class MeanEquations:
-    """Gradient and Hessian of half the mean squared distance at m, in frame coordinates and for c = 1.
+    """Gradient and Hessian, at m, of half the mean squared distance to the rows, in frame coordinates and for c = 1.
 
     A row of weight w has the logarithm v at m, with length ρ and direction v̂. ``stiffness`` is ``Σ w ρ coth ρ``, an
-    upper bound on the eigenvalues of the Hessian. ``gradient`` is ``Σ w v``, the negative gradient, and ``residual`` is
-    its length. ``variance`` is ``Σ w ρ²``. ``hessian`` takes one of three forms: the matrix
-    ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``, which is ``stiffness`` times the identity minus the Hessian; a function that
-    multiplies the Hessian of a sample by a vector; or None if a subclass computes the products itself.
+    upper bound on the eigenvalues of the Hessian. ``pull`` is ``Σ w v``, the negative gradient, and ``residual`` is its
+    length. ``variance`` is ``Σ w ρ²``. ``hessian`` takes one of three forms: the Hessian as a matrix, which is
+    ``stiffness`` times the identity minus ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``; a function that multiplies the Hessian of a
+    sample by a vector; or None if a subclass computes the products itself.
     """
 
-    def __init__(
-        self, m: Array, c: float, stiffness: float, gradient: Array, hessian: Hessian, variance: float
-    ) -> None:
+    def __init__(self, m: Array, c: float, stiffness: float, pull: Array, hessian: Hessian, variance: float) -> None:
         self.m, self.c, self.gap_m = m, c, float(row_gaps(m[None], c)[0])
-        self.stiffness, self.gradient, self.hessian, self.variance = stiffness, gradient, hessian, variance
-        self.residual = float(np.linalg.norm(gradient))
+        self.stiffness, self.pull, self.hessian, self.variance = stiffness, pull, hessian, variance
+        self.residual = float(np.linalg.norm(pull))
 
     def newton_step(self) -> Array:
         """Compute the step to the minimum of the quadratic model of the objective."""
         assert self.hessian is not None
         if callable(self.hessian):
-            return _solve_by_products(self.hessian, self.gradient, SAMPLE_FORCING)
-        return np.linalg.solve(self.stiffness * np.eye(len(self.m)) - self.hessian, self.gradient)
+            return _solve_by_products(self.hessian, self.pull, SAMPLE_FORCING)
+        return np.linalg.solve(self.hessian, self.pull)
 
     def majorising_step(self) -> Array:
         """Compute the step to the minimum of a quadratic upper bound of the objective."""
-        return self.gradient / self.stiffness
+        return self.pull / self.stiffness
 
     def moved(self, step: Array) -> Array:
         """Return the endpoint of a step from m; the step is given in frame coordinates."""
@@ -196,15 +201,15 @@ class _RowEquations(MeanEquations):
         # Row i in frame coordinates is along_i (x_i - m) + base_i m.
         self.numbers = np.empty((3, len(X))) if numbers is None else numbers
         self.along, self.base, self.radial = self.numbers
-        stiffness, gradient, variance = 0.0, np.zeros(X.shape[1]), 0.0
+        stiffness, pull, variance = 0.0, np.zeros(X.shape[1]), 0.0
         gap_m = float(gap(m, c=c))
         for part in chunk_slices(X):
             rows, own, numbers = X[part] - m, weights[part], self.numbers[:, part]
             squares = np.einsum("ij,ij->i", rows, rows)
             sums = _fill_numbers(squares, gaps[part], own, gap_m, c, *numbers)
             stiffness, variance = stiffness + sums[0], variance + sums[2]
-            gradient += centred_sum(X[part], own * numbers[0], m) + sums[1] * m
-        super().__init__(m, c, stiffness, gradient, None, variance)
+            pull += centred_sum(X[part], own * numbers[0], m) + sums[1] * m
+        super().__init__(m, c, stiffness, pull, None, variance)
 
     def at(self, m: Array) -> "_RowEquations":
         """Compute the equations at another point; the coefficient arrays of this object are reused and overwritten."""
@@ -214,7 +219,7 @@ class _RowEquations(MeanEquations):
         """Compute the Newton step; in many dimensions, approximate it by conjugate gradients."""
         if self.hessian is not None:
             return super().newton_step()
-        return _solve_by_products(self.hessian_times, self.gradient, min(0.1, self.residual))
+        return _solve_by_products(self.hessian_times, self.pull, min(0.1, self.residual))
 
     def hessian_times(self, u: Array) -> Array:
         """Multiply the Hessian by u: ``Σ w (ρ coth ρ · u - (ρ coth ρ - 1) ⟨v̂, u⟩ v̂)``."""
@@ -224,7 +229,7 @@ class _RowEquations(MeanEquations):
 
 
 def summed_equations(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Any, float]:
-    """Compute ``stiffness``, ``gradient``, ``hessian`` and ``variance`` of :class:`MeanEquations` for a block of rows.
+    """Compute ``stiffness``, ``pull``, ``hessian`` and ``variance`` of :class:`MeanEquations` for a block of rows.
 
     The results of several blocks can be added up. In many dimensions 0 is returned for ``hessian``, because computing
     the matrix would take most of the time.
@@ -232,7 +237,7 @@ def summed_equations(X: Array, gaps: Array, weights: Array, m: Array, c: float) 
     if X.shape[1] <= FEW_DIMENSIONS:
         return _summed_columns(X, gaps, weights, m, c)
     at = _RowEquations(X, gaps, weights, m, c)
-    return at.stiffness, at.gradient, 0.0, at.variance
+    return at.stiffness, at.pull, 0.0, at.variance
 
 
 def sample_hessian(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> Callable[[Array], Array]:
@@ -249,21 +254,26 @@ def _solve_by_products(product: Callable[[Array], Array], right: Array, rtol: fl
 def _summed_columns(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Array, float]:
     """Compute the result of :func:`summed_equations` column by column, for up to FEW_DIMENSIONS dimensions."""
     d, gap_m = X.shape[1], float(row_gaps(m[None], c)[0])
-    stiffness, gradient, hessian, variance = 0.0, np.zeros(d), np.zeros((d, d)), 0.0
+    stiffness, pull, products, variance = 0.0, np.zeros(d), np.zeros((d, d)), 0.0
     for part, columns in column_chunks(X):
         columns -= m[:, None]
         squares, own = np.einsum("ji,ji->i", columns, columns), weights[part]
         numbers = np.empty((3, len(own)))
         sums = _fill_numbers(squares, gaps[part], own, gap_m, c, *numbers)
         stiffness, variance = stiffness + sums[0], variance + sums[2]
-        _add_derivatives(columns, m, own, numbers, gradient, hessian)
-        gradient += sums[1] * m
-    return stiffness, gradient, np.where(np.tri(d, dtype=bool), hessian, hessian.T), variance
+        _add_derivatives(columns, m, own, numbers, pull, products)
+        pull += sums[1] * m
+    hessian = stiffness * np.eye(d) - np.where(np.tri(d, dtype=bool), products, products.T)
+    return stiffness, pull, hessian, variance
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
-def _add_derivatives(columns, m, weights, numbers, gradient, hessian):  # type: ignore[no-untyped-def]
-    """Add a chunk's terms to the gradient and the lower half of the Hessian; convert columns to frame coordinates."""
+def _add_derivatives(columns, m, weights, numbers, pull, products):  # type: ignore[no-untyped-def]
+    """Add ``Σ w along (x - m)`` of a chunk to ``pull``, and the lower triangle of ``Σ w radial v vᵀ`` to ``products``.
+
+    On entry, the columns contain ``x - m``. They are converted to the frame coordinates v in place, and the third row
+    of ``numbers``, which contains ``radial``, is multiplied by the weights.
+    """
     along, base, radial = numbers[0], numbers[1], numbers[2]
     for i in range(weights.size):
         radial[i] *= weights[i]
@@ -273,19 +283,21 @@ def _add_derivatives(columns, m, weights, numbers, gradient, hessian):  # type: 
             s = along[i] * column[i]
             column[i] = s + base[i] * m[j]
             total += weights[i] * s
-        gradient[j] += total
+        pull[j] += total
         for k in range(j + 1):
             other, total = columns[k], 0.0
             for i in range(weights.size):
                 total += radial[i] * column[i] * other[i]
-            hessian[j, k] += total
+            products[j, k] += total
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _fill_numbers(squares, gaps, weights, gap_m, c, along, base, radial):  # type: ignore[no-untyped-def]
-    """Compute three coefficients of each row in place; return ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``.
+    """Write ``along``, ``base`` and ``radial`` of each row; return ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``.
 
-    In frame coordinates for c = 1, row i is ``along_i (x_i - m) + base_i m``; ``radial_i`` is ``(ρ coth ρ - 1) / ρ²``.
+    In frame coordinates for c = 1, row i is ``along_i (x_i - m) + base_i m``. For ρ > 0, ``radial_i`` is
+    ``(ρ coth ρ - 1) / ρ²``; at ρ = 0 it is 0, because its value does not matter there. ``squares`` contains
+    ``‖x_i - m‖²``.
     """
     stiffness, base_sum, variance, bending, root = 0.0, 0.0, 0.0, c / gap_m, 2.0 * math.sqrt(c)
     for i in range(gaps.size):

@@ -1,9 +1,11 @@
 """Models of hyperbolic space: the Poincaré ball, the hyperboloid, the Klein ball and, as input only, the half-space.
 
 For every curvature, the hyperboloid is ``{X : [X, X] = -1, X⁰ > 0}`` with the Minkowski product
-``[X, Y] = -X⁰Y⁰ + ⟨X, Y⟩``, where X⁰ is the first coordinate. The Klein ball has the same radius ``1/√c`` as the
-Poincaré ball, and its geodesics are straight. Float64 can represent points up to a hyperbolic radius of 37 in the
-Poincaré ball, but only up to 19 on the hyperboloid and in the Klein ball.
+``[X, Y] = -X⁰Y⁰ + ⟨X, Y⟩``. Here X⁰ is the first coordinate, and ⟨X, Y⟩ is the dot product of the other coordinates.
+The conversion formulas below also write X for the other coordinates. The Klein ball has the same radius ``1/√c`` as the
+Poincaré ball, and its geodesics are straight. In float64 and for c = 1, points have hyperbolic radii of up to 37 in the
+Poincaré ball, but only up to 19 in the Klein ball. Beyond a radius of 19, the rounding errors of hyperboloid
+coordinates change [X, X] by more than 1.
 """
 
 import numpy as np
@@ -94,8 +96,9 @@ def half_space_to_ball(Y: Points, *, c: float = 1.0) -> Array:
 
     .. math:: (u, t) \mapsto \frac{1}{\sqrt c} \frac{(2u,\; \|u\|^2 + t^2 - 1)}{\|u\|^2 + (1 + t)^2}
 
-    The distance in the half-space is :math:`\tfrac{2}{\sqrt c} \operatorname{arsinh}(\|y - y'\| / 2\sqrt{t t'})`. The
-    point :math:`(0, 1)` is mapped to the origin.
+    The distance between the points y and y' with last coordinates t and t' is
+    :math:`\tfrac{2}{\sqrt c} \operatorname{arsinh} \frac{\|y - y'\|}{2\sqrt{t t'}}`. The point :math:`(0, 1)` is mapped
+    to the origin.
 
     Examples
     --------

@@ -1,12 +1,13 @@
 r"""Nearest neighbours in hyperbolic distance, without computing the distances of all pairs.
 
 For a given query x, the distance to y increases with the *key* of y, :math:`\|x - y\|^2 / (1 - c\|y\|^2)`. In few
-dimensions the points are stored in a k-d tree of their Euclidean coordinates. If the points in a box have gaps of at
-most g, then their keys are at least :math:`\mathrm{dist}(x, \mathrm{box})^2 / g`, so the search skips every box for
-which this bound exceeds the k-th smallest key so far. In many dimensions,
-:math:`\|x\|^2 + \|y\|^2 - 2 \langle x, y \rangle` is computed with a matrix product, and this value, minus a bound on
-its rounding error, determines which keys have to be computed. In both cases, keys are computed from differences, which
-are exact up to the rim, and points with equal keys are returned in the order of their rows.
+dimensions the points are stored in a k-d tree of their Euclidean coordinates, and each node has a box that contains its
+points. If the points in a box have gaps :math:`1 - c\|y\|^2` of at most g, then their keys are at least
+:math:`\mathrm{dist}(x, \mathrm{box})^2 / g`, so the search skips every box for which this bound exceeds the k-th
+smallest key so far. In many dimensions, :math:`\|x\|^2 + \|y\|^2 - 2 \langle x, y \rangle` is computed with a matrix
+product, and this value, minus a bound on its rounding error, determines which keys have to be computed. In both cases,
+keys are computed from differences of coordinates, which are accurate up to the rim, and points with equal keys are
+returned in the order of their rows.
 """
 
 import math
@@ -20,7 +21,7 @@ from hyplearn.geometry.kernels import norm_of_difference
 from hyplearn.numerics import coordinate
 from hyplearn.types import Array
 
-# Largest dimension in which a tree is built. In more dimensions, boxes exclude too few points.
+# Largest dimension in which the tree is split into boxes. In more dimensions, boxes exclude too few points.
 MOST_BOXED = 12
 # Approximate number of points in a leaf, chosen by measurements in the disk. Larger leaves mean fewer boxes to visit
 # but more keys to compute.
@@ -32,7 +33,7 @@ DEEPEST = 64
 # Numbers of queries and points per matrix product. They are large enough for efficiency, but small enough for the
 # product (2 MiB) to fit into the cache.
 PRODUCT_QUERIES, PRODUCT_POINTS = 256, 1024
-# Number of points whose bounds are compared together before any key is computed.
+# Number of points whose lower bounds on the key are compared together before any of their keys is computed.
 LANE = 64
 
 
@@ -53,8 +54,9 @@ def nearest_tree(X: Array, gaps: Array) -> NearestTree:
     n, d = X.shape
     depth = max(0, math.ceil(math.log2(n / LEAF))) if d <= MOST_BOXED else 0
     X, nodes = X.astype(np.float64), 2 ** (depth + 1) - 1
-    # If the tree is a single node, sort the points by decreasing gap. Most queries are near some of the first points,
-    # so the k-th smallest key decreases quickly and fewer keys are computed.
+    # If the tree is a single node, sort the points by decreasing gap. Keys are squared distances divided by gaps, so
+    # the first points have small keys for most queries. The k-th smallest key then decreases quickly, and fewer keys
+    # are computed.
     rows = np.arange(n) if depth else np.argsort(-gaps, kind="stable")
     bounds, lower, upper = np.zeros((nodes, 2), dtype=np.int64), np.empty((nodes, d)), np.empty((nodes, d))
     widest = np.empty(nodes)
@@ -64,7 +66,10 @@ def nearest_tree(X: Array, gaps: Array) -> NearestTree:
 
 @njit(cache=True, nogil=True)
 def _build(X, gaps, rows, bounds, lower, upper, widest):  # type: ignore[no-untyped-def]
-    """Sort rows so that each node is a contiguous range; nodes are split at the median of their widest coordinate."""
+    """Sort ``rows`` so that each node is a contiguous range, and write the other arrays of the tree.
+
+    Each node is split at the median of the coordinate that varies most among its points.
+    """
     bounds[0, 1] = X.shape[0]
     for node in range(bounds.shape[0]):
         first, last = bounds[node]
@@ -83,7 +88,10 @@ def _build(X, gaps, rows, bounds, lower, upper, widest):  # type: ignore[no-unty
 
 @njit(cache=True, nogil=True)
 def _partition(values, rows, first, last, middle):  # type: ignore[no-untyped-def]
-    """Reorder the rows from ``first`` to ``last`` around the value at ``middle``, with Hoare's selection algorithm."""
+    """Reorder the rows from ``first`` to ``last`` with Hoare's selection algorithm.
+
+    Afterwards, no row before position ``middle`` has a larger value than a row at or after this position.
+    """
     while first < last:
         pivot, i, j = values[rows[(first + last) // 2]], first, last
         while i <= j:
@@ -124,7 +132,10 @@ def least_keys(tree: NearestTree, Q: Array, k: int) -> tuple[Array, Array]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _search(Q, tree, keys, places):  # type: ignore[no-untyped-def]
-    """Write the k smallest keys of each query and their positions, with a depth-first search, nearer boxes first."""
+    """Write the k smallest keys of each query and the positions of their points.
+
+    The search is depth-first and visits nearer boxes first.
+    """
     X, gaps, rows, bounds, lower, upper, widest = tree
     waiting, least = np.empty(DEEPEST, dtype=np.int64), np.empty(DEEPEST)
     for i in range(Q.shape[0]):
@@ -151,7 +162,7 @@ def _search(Q, tree, keys, places):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def box_bound(Q, i, lower, upper, widest, node):  # type: ignore[no-untyped-def]
-    """Compute a lower bound on the keys in a node: squared distance to its box, divided by the largest gap in it."""
+    """Compute a lower bound on the keys of a node's points: squared distance to the box, divided by the largest gap."""
     square = 0.0
     for j in range(Q.shape[1]):
         outside = max(0.0, lower[node, j] - Q[i, j], Q[i, j] - upper[node, j])
@@ -170,7 +181,7 @@ def key_of(Q, i, X, place, gaps):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _insert(keys, places, rows, key, place):  # type: ignore[no-untyped-def]
-    """Insert a key into the sorted keys and drop the last one; equal keys are sorted by row number."""
+    """Insert a key and its place into the sorted arrays, and drop the last of each; ties are sorted by row number."""
     k = keys.size - 1
     if key == keys[k] and places[k] >= 0 and rows[places[k]] < rows[place]:
         return
@@ -181,7 +192,7 @@ def _insert(keys, places, rows, key, place):  # type: ignore[no-untyped-def]
 
 
 def _search_products(tree: NearestTree, Q: Array, keys: Array, places: Array) -> None:
-    """Write the same results as :func:`_search`, using matrix products to decide which keys to compute."""
+    """Write the results of :func:`_search`, with matrix products instead of boxes to decide which keys to compute."""
     squares = np.einsum("ij,ij->i", tree.X, tree.X)
     for cut in _cuts(len(Q), PRODUCT_QUERIES):
         for part in _cuts(len(tree.X), PRODUCT_POINTS):
@@ -196,7 +207,8 @@ def _cuts(n: int, step: int) -> Iterator[slice]:
 @njit(cache=True, nogil=True, error_model="numpy")
 def _rank(Q, tree, products, start, squares, keys, places):  # type: ignore[no-untyped-def]
     """Compute and insert the keys that may be among the k smallest, given the dot products of queries and points."""
-    # The error of a dot product of d terms is at most d units in the last place of ‖x‖ ‖y‖.
+    # With u = 2⁻⁵³, the error of a dot product of d terms is at most d u ‖x‖ ‖y‖ ≤ d u (‖x‖² + ‖y‖²) / 2. The factor
+    # 4 (d + 8) also covers the rounding errors of ‖x‖² and ‖y‖², and those of the comparison.
     safe = 1.0 - 4.0 * (Q.shape[1] + 8) * 2.0**-53
     X, gaps, rows = tree.X, tree.gaps, tree.rows
     near = gaps[start : start + products.shape[1]]

@@ -1,4 +1,4 @@
-"""Minimise a quadratic function over the weights of two convex hulls."""
+"""Find the weights of one point in each of two convex hulls that minimise a quadratic function of all weights."""
 
 import numpy as np
 from numba import njit
@@ -9,19 +9,24 @@ from hyplearn.types import Array
 EPS = float(np.finfo(float).eps)
 # Distance (for c = 1) below which points count as equal: about the rounding error of a combination of a thousand rows.
 TOUCHING = 1e-12
-# FACES is the maximum number of exact minimisations over the rows of positive weight. EXCHANGES is the maximum number
-# of exchanges per row between two such minimisations.
+# FACES is the maximum number of calls of _solve_face, which minimises exactly over the rows of positive weight. Before
+# each call, _exchange moves weight between two rows at a time, in at most EXCHANGES steps per row of the hulls.
 FACES = 20
 EXCHANGES = 20
-# Maximum number of linear systems solved in one exact minimisation.
+# Maximum number of linear systems solved in one call of _solve_face.
 DROPS = 8
 
 
 def minimise(H: Array, w: Array, n_a: int, tol: float) -> Array:
-    """Minimise ``wᵀ H w / 2`` over w ≥ 0, with the first n_a weights summing to 1 and the others summing to 1."""
+    """Return the weights w ≥ 0 that minimise ``wᵀ H w / 2``, starting from the given w, which is not changed.
+
+    Each row of the two hulls has one weight. The first n_a weights are those of the rows of the first hull, and the
+    remaining weights are those of the second hull. The weights of each hull sum to 1.
+    """
     w = w.copy()
-    # Exchanges find the rows of positive weight, and a linear system gives their weights. Repeat until no exchange
-    # gains more than tol, or until the function (half a squared distance) is 0 up to rounding.
+    # _exchange finds the rows of positive weight, and _solve_face finds their weights. Repeat both until _exchange
+    # reaches ``tol``, or until wᵀ H w is 0 up to rounding. In the second case, the points that w defines in the two
+    # hulls are equal, because wᵀ H w is about the square of their distance if they are close.
     for _ in range(FACES):
         if _exchange(H, w, n_a, tol, EXCHANGES * len(w)) <= tol or w @ H @ w < (0.1 * TOUCHING) ** 2:
             break
@@ -31,7 +36,11 @@ def minimise(H: Array, w: Array, n_a: int, tol: float) -> Array:
 
 @njit(cache=True, error_model="numpy")
 def _exchange(H, w, n_a, tol, max_steps):  # type: ignore[no-untyped-def]
-    """Repeatedly move weight between two rows of a hull, chosen for the largest gain; return the remaining gain."""
+    """Repeatedly move weight, in place, from one row to another row of the same hull; return the last ``gain``.
+
+    Each step chooses the two rows for which the derivatives of ``wᵀ H w / 2`` with respect to their weights differ the
+    most. The gain is this difference. Stop if it is at most ``tol``, or after ``max_steps`` steps.
+    """
     gradient = H @ w
     n = w.size
     gain = np.inf
@@ -58,22 +67,26 @@ def _exchange(H, w, n_a, tol, max_steps):  # type: ignore[no-untyped-def]
 
 
 def _solve_face(H: Array, w: Array, n_a: int) -> None:
-    """Minimise the function over the positive weights only; drop rows whose weights would become negative."""
+    """Minimise ``wᵀ H w / 2`` over the rows of positive weight, and change w in place.
+
+    Rows whose weights would become negative are dropped: their weights become 0.
+    """
     for _ in range(DROPS):
         used = np.flatnonzero(w > 0)
         face, old, first = H[np.ix_(used, used)], w[used], used < n_a
         best = _face_minimum(face, first)
         if best is None:
             return
-        # Drop all rows of negative weight at once if that decreases the function. Otherwise shorten the step so that it
-        # ends where the first weight reaches 0.
+        # Drop all rows of negative weight at once if that decreases ``wᵀ H w``. Otherwise, shorten the step from
+        # ``old`` to ``best`` so that it ends as soon as any weight reaches 0.
         new = np.maximum(best, 0.0)
         new /= np.where(first, new[first].sum(), new[~first].sum())
         if not new @ face @ new < old @ face @ old:
             ratios = np.divide(old, old - best, out=np.full_like(old, np.inf), where=best < old)
             new = np.maximum(old + min(1.0, ratios.min()) * (best - old), 0.0)
             new[ratios <= min(1.0, ratios.min())] = 0.0
-        # If rows are linearly dependent, the system is singular and its computed solution may be wrong.
+        # Keep the old weights if ``wᵀ H w`` would increase. This can happen if rows are linearly dependent: the linear
+        # system is then singular, and its computed solution may be wrong.
         if not new @ face @ new <= old @ face @ old + EPS * face.diagonal().max():
             return
         w[used] = new
@@ -82,12 +95,13 @@ def _solve_face(H: Array, w: Array, n_a: int) -> None:
 
 
 def _face_minimum(face: Array, first: Array) -> Array | None:
-    """Minimise ``wᵀ face w / 2`` over weights of any sign that sum to 1 in each hull; return None if this fails."""
+    """Minimise ``wᵀ face w / 2`` over weights of any sign that sum to 1 in each hull; return None on failure."""
     ones = np.column_stack([first, ~first]).astype(float)
     scale = max(face.diagonal().max(), EPS)
     try:
-        # The added term is constant for weights that sum to 1 in each hull. It makes the matrix positive definite if
-        # the rows are independent.
+        # The term with ``ones`` is constant for weights that sum to 1 in each hull, so it does not change the solution.
+        # With this term, the matrix is positive definite if the rows are independent. The multiple of the identity is
+        # as small as rounding errors, and compensates for them.
         factor = cho_factor(face + scale * (ones @ ones.T) + len(face) * EPS * scale * np.eye(len(face)))
         columns = cho_solve(factor, ones)
         best: Array = columns @ np.linalg.solve(ones.T @ columns, np.ones(2))

@@ -14,15 +14,18 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.geometry.twofold import Twofold
 from hyplearn.types import Array
 
-# Number of coordinates per block, small enough that the arrays of all steps fit into the processor's cache.
+# Number of coordinates per block, small enough that all intermediate arrays fit into the processor's cache.
 BLOCK = 2**14
 # The exponential map limits √c‖v‖ / g_p to this value. For larger values, e^(-2 √c‖v‖ / g_p) is negligible compared to
-# the gap of any point.
+# the gap 1 - c‖x‖² of any float64 point x inside the ball.
 FARTHEST = 300.0
 
 
 def in_blocks(function: Callable[[Array, Array, float], Array], x: Array, y: Array, c: float) -> Array:
-    """Compute ``function(x, y, c)`` in blocks of rows, with points scaled to a ball of radius between 1/2 and 1."""
+    """Compute ``function(x, y, c)`` in blocks of rows, with points scaled to a ball of radius between 1/2 and 1.
+
+    An error is raised if a point lies on or outside the rim. For :func:`arrived`, x contains vectors, not points.
+    """
     for points in (x, y) if function is added else (y,):
         check_inside(points, row_gaps(points.reshape(-1, points.shape[-1]), c).reshape(points.shape[:-1]), c)
     scale = 2.0 ** np.floor(np.log2(c) / 2)
@@ -51,7 +54,8 @@ def arrived(v: Array, p: Array, c: float) -> Array:
     .. math:: p + \frac{g_p\, \epsilon\, m}{\sqrt c \|m\|^2}, \qquad \epsilon = 1 - e^{-2 \sqrt c \|v\| / g_p},
               \quad m = (2 - \epsilon) \frac{v}{\|v\|} + \epsilon \sqrt c\, p
 
-    This is the formula of :func:`hyplearn.geometry.exp_map` with ``τ = ε / (2 - ε)``, and with m multiplied by 2 - ε.
+    where ``g_p = 1 - c‖p‖²``. This is the formula of :func:`hyplearn.geometry.exp_map` with ``τ = ε / (2 - ε)``, and
+    with m multiplied by 2 - ε.
     """
     largest = np.max(np.abs(v), axis=-1)
     moves = largest > 0
@@ -59,7 +63,7 @@ def arrived(v: Array, p: Array, c: float) -> Array:
     unit = np.where(moves[..., None], v / size[..., None], 1.0)
     length, gap_p, root = Twofold.product_of(unit, unit).sum().sqrt(), _gap(p, c), Twofold.of(np.asarray(c)).sqrt()
     time = root * length / gap_p
-    # As size * time may overflow, size is limited to FARTHEST / time. The size of a row with zero velocity is 0.
+    # ``size`` is limited to FARTHEST / time, because ``size * time`` might overflow. It is 0 for rows with v = 0.
     with np.errstate(over="ignore"):
         size = moves * np.minimum(size, FARTHEST / time.high)
     epsilon = -((time * (-2.0 * size)).expm1())

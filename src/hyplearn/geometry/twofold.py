@@ -12,9 +12,9 @@ from hyplearn.types import Array
 
 # Factor that splits a float64 into two halves of 26 bits, whose products are exact.
 SPLITTER = 2.0**27 + 1.0
-# The series of e^x - 1 has TERMS terms. It is evaluated after halving x HALVINGS times, so that |x| ≤ ln 2 / 64 and the
-# last term is below 2⁻¹⁰⁶ x. The first DOUBLE terms are computed in twice the precision; the others sum to less than
-# 2⁻⁵⁶ x, so float64 is enough for them.
+# e^x - 1 is computed from the first TERMS terms of its series at r = (x - k ln 2) / 2^HALVINGS, with the integer k
+# nearest to x / ln 2. Therefore |r| ≤ ln 2 / 64, and the last term is below 2⁻¹⁰⁶ |r|. The first DOUBLE terms are
+# computed in twice the precision; the others sum to less than 2⁻⁵⁶ |r|, so float64 is enough for them.
 TERMS, DOUBLE, HALVINGS = 13, 7, 5
 
 
@@ -103,9 +103,10 @@ class Twofold(NamedTuple):
         for factor in INVERSE_FACTORIALS[DOUBLE - 2 :: -1]:
             series = series * r + factor
         series = series * r
-        for _ in range(HALVINGS):  # this uses e^2x - 1 = (e^x - 1) (2 + (e^x - 1))
+        for _ in range(HALVINGS):  # this uses e^(2x) - 1 = (e^x - 1) (2 + (e^x - 1))
             series = series.scaled(2.0) + series * series
-        # The result is 2^k (1 + series) - 1. For k = 0 it is the series itself, which is accurate for small x.
+        # The result is 2^k (1 + series) - 1. For k = 0 it is the series itself, which is used because adding and
+        # subtracting 1 would cancel digits of a small result.
         grown = (series + 1.0).scaled(np.exp2(k)) - 1.0
         small = k == 0
         return Twofold(np.where(small, series.high, grown.high)[()], np.where(small, series.low, grown.low)[()])

@@ -114,7 +114,7 @@ def heat_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: fl
     .. math:: k(x, y) = \frac{\rho}{\sinh \rho}\, e^{-\rho^2 / (2 s^2)}, \qquad \rho = \sqrt c\, d(x, y)
 
     in two and three dimensions. This is the heat at y, relative to the heat at x, if all heat starts at x and spreads
-    in three-dimensional hyperbolic space for the time :math:`s^2 / 2`. In more dimensions d, the function computes the
+    in three-dimensional hyperbolic space for the time :math:`s^2 / 2`. In other dimensions d, the function computes the
     heat kernel :math:`k_n` of the smallest odd dimension :math:`n \ge d`,
 
     .. math:: k_{n+2} \propto -\frac{1}{\sinh \rho} \frac{\partial k_n}{\partial \rho}, \qquad
@@ -122,7 +122,7 @@ def heat_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: fl
 
     The kernel is positive definite, because every heat kernel is positive definite, and because hyperbolic space of
     dimension d is a subspace of hyperbolic space of dimension n. Functions in the span of the kernel are smooth. In
-    contrast, the Gaussian :math:`e^{-\rho^2 / (2 s^2)}` of the distance is not positive definite.
+    contrast, the Gaussian :math:`e^{-\rho^2 / (2 s^2)}` of the distance is positive definite only in one dimension.
 
     Parameters
     ----------

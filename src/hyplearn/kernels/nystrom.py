@@ -1,9 +1,9 @@
 r"""Map points to rows of R^m whose dot products approximate a kernel (Nyström's method).
 
-Let :math:`K_{LL} = V \Lambda V^T` be the kernel matrix of landmarks L. The dot products of the rows
-:math:`K(x, L)\, V \Lambda^{-1/2}` are the inner products of the functions :math:`K(\cdot, x)` after projection onto the
-span of the :math:`K(\cdot, l)`. They equal the kernel if one of the points is a landmark. The approximation error
-at x is :math:`k(x, x) - \|row\|^2 \ge 0`.
+Let :math:`K_{LL} = V \Lambda V^T` be the kernel matrix of landmarks L. If all eigenvectors are used, the dot products
+of the rows :math:`K(x, L)\, V \Lambda^{-1/2}` are the inner products of the functions :math:`K(\cdot, x)` after
+projection onto the span of the functions :math:`K(\cdot, l)` of all landmarks l. If one of two points is a landmark,
+the dot product of their rows equals the kernel. The approximation error at x is :math:`K(x, x) - \|row\|^2 \ge 0`.
 """
 
 from dataclasses import dataclass, replace
@@ -19,12 +19,12 @@ from hyplearn.kernels.values import fill_with_distances, fill_with_laplacian, fi
 from hyplearn.numerics import uniforms
 from hyplearn.types import Array
 
-# Number of rows per chunk, chosen so that their kernel values fit into the cache. It is fixed, because it affects the
-# last bits of products.
+# Number of rows per chunk, chosen so that their kernel values fit into the cache. It is the same for all data and
+# machines, because it affects the last bits of products.
 CHUNK = 512
-# Ridge added to the diagonal of the landmarks' kernel matrix K for interpolation, relative to the mean of 1 - K. It
-# keeps the weights small, because weighted sums lose digits if the weights are large. The interpolation error due to
-# the ridge is too small to change a classifier.
+# Ridge that :func:`add_linear_columns` adds to the diagonal of the landmarks' kernel matrix K, relative to the mean
+# element of 1 - K. With large weights, the weighted sums of the interpolation would lose digits; the ridge keeps the
+# weights small. The interpolation error due to the ridge is too small to change a classifier.
 RIDGE = 1e-7
 # Maximum number of points whose pairwise distances are computed for the median distance.
 MOST_PAIRED = 1000
@@ -53,17 +53,17 @@ class LandmarkKernel:
 
     @cached_property
     def columns(self) -> Array:
-        """Landmarks in the form that the compiled loops expect."""
+        """Scaled coordinates and inverse gaps ``1 / (1 - c‖l‖²)`` of the landmarks l, with a column per landmark."""
         return landmark_columns(self.landmarks, self.c)
 
     def values(self, X: Array, gaps: Array) -> Array:
-        """Compute the kernel values between validated points and all landmarks, given the gaps of the points."""
+        """Compute the kernel values between validated points x and all landmarks, given the gaps ``1 - c‖x‖²``."""
         out = np.empty((len(X), len(self.landmarks)))
         self.fill(X, gaps, out)
         return out
 
     def fill(self, X: Array, gaps: Array, out: Array) -> None:
-        """Write the kernel values to the first columns of ``out``, which may have more columns."""
+        """Write the kernel values to the first columns of ``out``, one per landmark; ``out`` may have more columns."""
         if self.name == "laplacian":
             fill_with_laplacian(X, gaps, self.columns, self.c, 1.0 / self.scale, out)
         elif self.name == "secant":
@@ -74,7 +74,7 @@ class LandmarkKernel:
             values[:] = PROFILES[self.name](values, self.scale, X.shape[1])
 
     def products(self, X: Array, gaps: Array, right: Array) -> Array:
-        """Multiply the kernel values by the matrix ``right``, in chunks of rows."""
+        """Return the product of the matrix of kernel values and the matrix ``right``, computed in chunks of rows."""
         out = np.empty((len(X), right.shape[1]))
         for start in range(0, len(X), CHUNK):
             cut = slice(start, start + CHUNK)
@@ -84,13 +84,13 @@ class LandmarkKernel:
 
 @dataclass(frozen=True)
 class KernelMap:
-    """Map from points x to rows ``K(x, L) P``, with landmarks L and the matrix P of shape (n_landmarks, m)."""
+    """Map from points x to rows ``K(x, L) P``, with landmarks L, and P = ``projection`` of shape (n_landmarks, m)."""
 
     kernel: LandmarkKernel
     projection: Array
 
     def rows(self, X: Array, gaps: Array) -> Array:
-        """Map the given points to rows, of shape (n, m)."""
+        """Map n points to n rows, in an array of shape (n, m)."""
         return self.kernel.products(X, gaps, self.projection)
 
 
@@ -104,19 +104,20 @@ def nystrom(landmarks: Array, kernel: str, scale: float, c: float, n_components:
     values, vectors = np.linalg.eigh(PROFILES[kernel](rho, scale, landmarks.shape[1]))
     kept = np.flatnonzero(values > len(values) * np.finfo(float).eps * values[-1])[::-1][:n_components]
     vectors = vectors[:, kept]
-    # The sign of an eigenvector is arbitrary. Making its largest entry positive gives the same rows on every machine.
+    # The sign of an eigenvector is arbitrary. Making its entry of largest absolute value positive gives the same rows
+    # on every machine.
     signs = np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(len(kept))])
     projection = np.ascontiguousarray(vectors * (signs / np.sqrt(values[kept])))
     return KernelMap(LandmarkKernel(kernel, float(scale), c, landmarks), projection)
 
 
 def add_linear_columns(found: KernelMap) -> KernelMap:
-    r"""Append columns for linear functions of cone coordinates to a kernel map.
+    r"""Add columns, which interpolate the cone coordinates of the landmarks, to the rows of a kernel map.
 
-    The new columns interpolate :func:`~hyplearn.cone.cone_coordinates` about the mean of the landmarks, divided by the
-    root mean square length of the landmarks' coordinates. At the landmarks, they have these values up to the effect of
-    ``RIDGE``. Elsewhere, they are the interpolating functions of minimal norm. Like all other columns, these functions
-    are weighted sums of the kernel over the landmarks.
+    The interpolated values are :func:`~hyplearn.cone.cone_coordinates` about the mean of the landmarks, divided by the
+    root mean square length of these coordinate vectors. Each new column is a function of the point x. It has the
+    interpolated values at the landmarks, up to the effect of ``RIDGE``, and the smallest norm of all such functions in
+    the function space of the kernel. Like each old column, it is a weighted sum of the kernel over the landmarks.
     """
     kernel = found.kernel
     L, c = kernel.landmarks, kernel.c
@@ -129,11 +130,12 @@ def add_linear_columns(found: KernelMap) -> KernelMap:
 
 
 def choose_landmarks(X: Array, codes: Array, n_landmarks: int, sizes: Array | None = None) -> Array:
-    """Choose distinct rows of X from every class as landmarks; return their sorted positions.
+    """Choose at most ``n_landmarks`` distinct rows of X as landmarks; return their positions in X, sorted.
 
-    The number of landmarks in each class is proportional to the square root of its size, as a compromise between equal
-    numbers, which favour rare classes, and proportional numbers, which neglect them. Within a class, landmarks are
-    chosen at random, by a hash of their positions.
+    The number of landmarks in each class is about proportional to the square root of the size of the class, as a
+    compromise between equal numbers, which favour rare classes, and proportional numbers, which neglect them.
+    ``sizes`` contains the sizes of all classes; by default, the size of a class is the number of its distinct rows.
+    Within a class, landmarks are chosen at random, by a hash of the positions of the rows.
     """
     rows = np.sort(np.unique(X, axis=0, return_index=True)[1])
     own = codes[rows]
@@ -143,13 +145,17 @@ def choose_landmarks(X: Array, codes: Array, n_landmarks: int, sizes: Array | No
     order = np.lexsort((chance, own))
     ranks = np.empty(len(rows))
     ranks[order] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    # The first row of every class has the highest priority.
+    # The rows with the smallest priorities are chosen. One row of every class has the priority 0, so every class gets a
+    # landmark unless there are fewer landmarks than classes.
     priorities = ranks / np.sqrt(np.maximum(sizes, 1)[own])
     return np.sort(rows[np.lexsort((chance, priorities))[:n_landmarks]])
 
 
 def median_distance(X: Array, c: float) -> float:
-    """Compute the median distance between distinct points of a sample, in units of 1/√c."""
+    """Compute the median distance, in units of 1/√c, between distinct points in a sample of X.
+
+    The result is 1 if all points in the sample are equal.
+    """
     some = X[:: -(-len(X) // MOST_PAIRED)]
     distances = pairwise_distance(some.astype(np.float64, copy=False), c=c)
     positive = distances[np.triu_indices(len(some), 1)]

@@ -1,9 +1,10 @@
 r"""Choose a few weighted points whose weighted sums of smooth functions are close to the sums over all points.
 
-The points of every class are divided into cells of similar size, and one point of each cell is drawn, with the total
-weight of the cell. The error of a sum is due to differences within cells only. In d dimensions, the width of a cell
-decreases with the number s of points as :math:`s^{-1/d}`, so the error decreases as :math:`s^{-1/2 - 1/d}` instead of
-:math:`s^{-1/2}`; in the disk a few thousand points are as good as a million that are drawn independently.
+The points of every class are divided into cells with similar numbers of points. One point is drawn from each cell, and
+gets the total weight of the cell. The error of a sum is due to differences within cells only. In d dimensions, the
+width of a cell decreases with the number s of drawn points as :math:`s^{-1/d}`, so the error decreases as
+:math:`s^{-1/2 - 1/d}`. For independently drawn points, it decreases as :math:`s^{-1/2}`. In the disk, a few thousand
+points from cells are therefore as good as a million independent points.
 """
 
 import numpy as np
@@ -13,10 +14,11 @@ from hyplearn.types import Array
 
 
 def representatives(V: Array, codes: Array, weights: Array, totals: Array, size: int) -> tuple[Array, Array]:
-    """Return the positions of about ``size`` rows of V that represent all rows, and their weights.
+    """Choose about ``size`` rows of V to represent all rows of positive weight; return their positions and new weights.
 
-    The weights of class k add up to ``totals[k]``. Half of the rows are distributed over the classes in proportion to
-    their weights. The other half is distributed equally, so that rare classes are represented by enough rows.
+    The new weights in class k add up to ``totals[k]``. Half of the chosen rows are distributed over the classes in
+    proportion to ``totals``. The other half is distributed equally over the classes with a positive total, so that rare
+    classes are represented by enough rows.
     """
     present = totals > 0
     shares = 0.5 * (totals / totals.sum() + present / present.sum())
@@ -30,7 +32,11 @@ def representatives(V: Array, codes: Array, weights: Array, totals: Array, size:
 
 
 def _of_cells(V: Array, weights: Array, n_cells: int) -> tuple[Array, Array]:
-    """Draw one row from each of ``n_cells`` cells; return the positions of the rows and the weights of the cells."""
+    """Draw one row from each of at most ``n_cells`` cells; return the positions of the rows and the cells' weights.
+
+    In each cell, the probability that a row is drawn is proportional to the weight of the row. If there are at most
+    ``n_cells`` rows, each row is a cell.
+    """
     if len(V) <= n_cells:
         return np.arange(len(V)), weights
     order, cells = sorted_cells(V, n_cells)
@@ -43,10 +49,10 @@ def _of_cells(V: Array, weights: Array, n_cells: int) -> tuple[Array, Array]:
 
 
 def sorted_cells(V: Array, n_cells: int) -> tuple[Array, Array]:
-    """Divide rows into at most ``n_cells`` cells; return an order that sorts them by cell, and the sorted cells.
+    """Divide rows into at most ``n_cells`` cells; return the row positions sorted by cell, and the sorted cell numbers.
 
-    The rows are rotated to their principal axes. They are divided along the first axis into slices with equal numbers
-    of rows, every slice is divided along the second axis, and so on.
+    The rows are rotated to their principal axes. They are divided along the axis of largest variance into slices with
+    about equal numbers of rows, every slice is divided along the next axis, and so on.
     """
     V = V - V.mean(axis=0)
     variances, axes = np.linalg.eigh(V.T @ V)
@@ -58,14 +64,17 @@ def sorted_cells(V: Array, n_cells: int) -> tuple[Array, Array]:
         counts, sorted_ = counts[counts > 0], cells[order]
         ranks = np.arange(len(V)) - np.repeat(np.cumsum(counts) - counts, counts)
         sorted_ = sorted_ * parts[j] + ranks * parts[j] // np.repeat(counts, counts)
-        # Cells are numbered again, so that numbers stay small.
+        # The cells are renumbered, so that the numbers stay small.
         sorted_ = np.cumsum(np.diff(sorted_, prepend=sorted_[0]) > 0)
         cells[order] = sorted_
     return order, cells[order]
 
 
 def slices(spreads: Array, n_cells: int) -> Array:
-    """Return the number of slices per axis, about proportional to its spread; there are at most ``n_cells`` cells."""
+    """Return the number of slices along each axis, about proportional to the spread along this axis.
+
+    The product of these numbers is at most ``n_cells``.
+    """
     parts = np.ones(len(spreads), dtype=np.int64)
     while True:
         j = np.argmax(spreads / parts)

@@ -1,8 +1,8 @@
 """Compiled loops that compute kernel values between points and landmarks.
 
-All kernels are functions of ``t = cosh ρ - 1 = 2c‖x - y‖² / (g_x g_y)``, where g is the gap ``1 - c‖x‖²`` of a point.
-Coordinates are multiplied by a power of two first, so that the curvature is about 1 and no square loses digits to
-underflow or overflow.
+All kernels are functions of ``t = cosh ρ - 1 = 2c‖x - y‖² / (g_x g_y)``, with the distance ρ in units of 1/√c, and the
+gaps ``g_x = 1 - c‖x‖²`` and ``g_y = 1 - c‖y‖²``. Coordinates are multiplied by a power of two first, so that c is about
+1 and no square loses digits to underflow or overflow.
 """
 
 import math
@@ -16,7 +16,7 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.numerics import exp, log1p
 from hyplearn.types import Array
 
-# Number of landmarks per block, chosen so that their coordinates and the values of a point fit into the cache.
+# Number of landmarks per block, chosen so that their coordinates and the kernel values of a point fit into the cache.
 LANDMARKS = 512
 
 
@@ -27,17 +27,17 @@ def landmark_columns(landmarks: Array, c: float) -> Array:
 
 
 def fill_with_laplacian(X: Array, gaps: Array, columns: Array, c: float, power: float, out: Array) -> None:
-    """Write ``exp(-power ρ)`` to the first columns of ``out``."""
+    """Write ``exp(-power ρ)`` to the first columns of ``out``, one per landmark."""
     _fill(_laplacian, X, gaps, columns, c, out, power)
 
 
 def fill_with_secant(X: Array, gaps: Array, columns: Array, c: float, power: float, out: Array) -> None:
-    """Write ``(cosh ρ)^-power`` to the first columns of ``out``."""
+    """Write ``(cosh ρ)^-power`` to the first columns of ``out``, one per landmark."""
     _fill(_secant, X, gaps, columns, c, out, power)
 
 
 def fill_with_distances(X: Array, gaps: Array, columns: Array, c: float, out: Array) -> None:
-    """Write the distances ρ to the first columns of ``out``."""
+    """Write the distances ρ, in units of 1/√c, to the first columns of ``out``, one per landmark."""
     _fill(_distances, X, gaps, columns, c, out)
 
 
@@ -52,7 +52,7 @@ def _padded(X: Array) -> Array:
 
 
 def _unit(c: float) -> float:
-    """Return the power of two by which coordinates are multiplied, so that the curvature is between 1/2 and 2."""
+    """Return the power of two by which coordinates are multiplied, so that c becomes a number between 1/2 and 2."""
     return math.ldexp(1.0, math.frexp(c)[1] // 2)
 
 
@@ -60,7 +60,10 @@ def _unit(c: float) -> float:
 # function, because LLVM could not inline a version loaded from the cache.
 @njit(inline="always", error_model="numpy")
 def _rises(x, factor, columns, part, values):  # type: ignore[no-untyped-def]
-    """Write ``t = factor ‖x - y‖² / g_y`` for a block of landmarks y; sums of four squares limit rounding errors."""
+    """Write ``t = factor ‖x - y‖² / g_y`` to ``values`` for the landmarks y in the block ``part``.
+
+    Squares are added in groups of four, which limits rounding errors.
+    """
     for k in range(values.size):
         values[k] = 0.0
     for j in range(0, x.size, 4):

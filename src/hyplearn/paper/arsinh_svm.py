@@ -1,14 +1,14 @@
 r"""The optimisation problem of the hyperboloid SVM (Cho et al., 2019), and two descent methods for it.
 
-Let the rows x be hyperboloid coordinates with costs C_i and labels ±1, and let
+Let the rows :math:`x_i` be hyperboloid coordinates with costs :math:`C_i` and labels :math:`y_i = \pm 1`, and let
 :math:`[n, x] = -n^0 x^0 + \sum_j n^j x^j`. The problem is
 
 .. math:: \min_{[n, n] > 0} P(n) = \tfrac12 [n, n]
           + \sum_i C_i \max(0, \operatorname{arsinh} 1 - \operatorname{arsinh}(y_i [n, x_i]))
 
-P is neither convex nor smooth, so the result is the best of several local minima, found from different initial normals.
-:func:`solve_by_stages` smooths the kinks of P, where a margin is 1, over a width that decreases from stage to stage.
-:func:`solve_by_projected_gradient` is the method of Cho et al.
+P is neither convex nor smooth. Both methods try several initial normals, and find a local minimum.
+:func:`solve_by_stages` smooths the kinks of P, where a margin :math:`y_i [n, x_i]` is 1, over a width that decreases
+from stage to stage. :func:`solve_by_projected_gradient` is the method of Cho et al.
 
 The normal is stored as ``u = (-n⁰, n)``, so that ``[n, x] = ⟨u, x⟩``, or in polar coordinates v and a, with
 ``u = (-‖v‖ sinh a, v cosh a)`` and ``[n, n] = ‖v‖²``. The problem has no constraint in polar coordinates.
@@ -27,12 +27,11 @@ from hyplearn.geometry.kernels import dot
 from hyplearn.types import Array
 
 # Widths over which the kink of the loss is smoothed, one per stage. The first width smooths the loss for all margins
-# from 0 to 1. The last width changes the loss of a row by at most half the width, which is less than a ten-thousandth
-# of the row's cost.
+# from 0 to 1. The last width changes the term of row i in P by at most half the width times C_i, which is less
+# than a ten-thousandth of C_i.
 WIDTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)
-# A boundary may be farther from the centre than the farthest row, by at most BEYOND; all rows are then on one side. The
-# distance from the centre is also at most FARTHEST. At larger distances, float64 cannot distinguish n from a vector of
-# the light cone.
+# The distance (for c = 1) of a boundary from the centre is at most that of the farthest row plus BEYOND, and at most
+# FARTHEST. At larger distances than FARTHEST, float64 cannot distinguish n from a vector with [n, n] = 0.
 BEYOND, FARTHEST = 3.0, 17.0
 # Number of past steps that L-BFGS stores.
 MEMORY = 20
@@ -49,9 +48,11 @@ ARSINH_1 = float(np.arcsinh(1.0))
 
 
 class LocalMinimum(NamedTuple):
-    """Local minimum of P: polar coordinates of the normal, objective, status, and number of evaluations or epochs.
+    """Local minimum of P, with the polar coordinates ``direction`` and ``shift`` of its normal.
 
-    ``direction`` is v, with ``[n, n] = ‖v‖²``, and ``shift`` is a, the signed distance of the boundary from the centre.
+    ``direction`` is v, with ``[n, n] = ‖v‖²``, and ``shift`` is a, the signed distance (for c = 1) of the boundary from
+    the centre. ``n_iter`` is the number of evaluations of P and its gradient by :func:`solve_by_stages`, or the number
+    of epochs of :func:`solve_by_projected_gradient`.
     """
 
     direction: Array
@@ -72,7 +73,7 @@ def objective(R: Array, y: Array, costs: Array, u: Array) -> float:
 
 
 def _objective(scores: Array, y: Array, costs: Array, u: Array) -> float:
-    """Return the objective P at a normal u, given the products of u with all rows."""
+    """Return the objective P at a normal u, given the products ``scores`` of u with all rows."""
     return _sum_of_losses(scores, y, costs) + 0.5 * float(u[1:] @ u[1:] - u[0] ** 2)
 
 
@@ -86,14 +87,14 @@ def _sum_of_losses(scores, y, costs):  # type: ignore[no-untyped-def]
 
 
 def loss_and_gradient(R: Array, y: Array, costs: Array, u: Array, width: float) -> tuple[float, Array]:
-    """Return the sum of losses, smoothed over ``width`` at the kink, and its gradient with respect to u."""
+    """Return the sum over rows in P, with the kink smoothed over ``width``, and its gradient with respect to u."""
     gradient = np.zeros(len(u))
     return _one_pass(R, y, costs, u, width, gradient), gradient
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _one_pass(R, y, costs, u, width, gradient):  # type: ignore[no-untyped-def]
-    """Return the sum of losses and add its gradient to ``gradient``, in one loop that reads R once."""
+    """Return the sum of :func:`loss_and_gradient`, and add its gradient to ``gradient``; R is read only once."""
     total = 0.0
     for i in range(len(R)):
         margin = y[i] * dot(R[i], u)
@@ -126,7 +127,10 @@ def from_polar(v: Array, a: float) -> Array:
 
 
 def to_polar(u: Array, farthest: float) -> tuple[Array, float]:
-    """Return the direction v and the shift a of a normal u; the shift is clipped to ±``farthest``."""
+    """Return the direction v and the shift a of a normal u; the shift is clipped to ±``farthest``.
+
+    If all elements of u except the first are 0, the direction is the first unit vector, and the shift is ±``farthest``.
+    """
     space = float(np.linalg.norm(u[1:]))
     if space == 0:
         return np.eye(len(u) - 1)[0], -math.copysign(farthest, u[0])
@@ -135,17 +139,17 @@ def to_polar(u: Array, farthest: float) -> tuple[Array, float]:
 
 
 def farthest_shift(R: Array) -> float:
-    """Return the largest allowed distance of a boundary from the centre, usually beyond the farthest row."""
+    """Return the largest allowed shift: the distance of the farthest row plus BEYOND, but at most FARTHEST."""
     return min(float(np.arccosh(R[:, 0].max())) + BEYOND, FARTHEST)
 
 
 def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
     """Yield three initial normals, or only the third if all rows have the same label.
 
-    The boundary of the first normal is halfway between the means of the two labels. The second normal is a
-    least-squares solution. Both are computed in Klein coordinates, in which hyperplanes are straight and no row is much
-    longer than the others. Rows are weighted so that both labels have the same total weight. The third normal has all
-    rows on the side of the label with the larger total cost.
+    The boundary of the first normal is halfway between the means of the rows of the two labels. The second normal is a
+    least-squares solution of ``⟨u, x_i⟩ / x_i⁰ = y_i``. Both are computed in Klein coordinates ``x_i / x_i⁰``, in which
+    hyperplanes are straight and no row is much longer than the others. Rows are weighted so that both labels have the
+    same total weight. The third normal has all rows on the side of the label with the larger total cost.
     """
     plus, minus = costs * (y > 0), costs * (y < 0)
     tangent = np.eye(R.shape[1] - 1)[0]
@@ -164,7 +168,7 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
 
 
 def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
-    """Return the multiple of u with the smallest objective on a coarse grid, after moving u into [n, n] > 0."""
+    """Clip the shift of u, so that [n, n] > 0, and multiply u by the one of nine factors that gives the smallest P."""
     u = from_polar(*to_polar(u, farthest_shift(R)))
     scores = R @ u
     unit = float(np.median(np.abs(scores))) or 1.0
@@ -175,10 +179,11 @@ def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
 def solve_by_stages(R: Array, y: Array, costs: Array, *, tol: float, max_iter: int) -> LocalMinimum:
     """Run L-BFGS from every initial normal with the first width, then from the best result with the other widths.
 
-    The rows R, of shape (n, d + 1), should be coordinates about a point among the rows, so that they are not large. The
-    labels y are ±1, and the costs are positive. A stage ends when a step decreases P by at most ``tol`` times P, or
-    after ``max_iter`` steps. The status is "local", "max_iter" if the last stage reached max_iter, or "one-sided" if
-    all rows are on one side.
+    The rows R, of shape (n, d + 1), should be hyperboloid coordinates about a point among the data, so that they are
+    not large. The labels y are ±1, and the costs are positive. A stage ends when a step decreases the smoothed P by at
+    most ``tol`` times max(1, P), or after ``max_iter`` steps or twice as many evaluations. The status is "one-sided" if
+    all rows are on one side of the boundary, "max_iter" if the last stage reached its maximum number of steps or
+    evaluations, and "local" otherwise.
     """
     farthest = farthest_shift(R)
     tried = [_descend(R, y, costs, *to_polar(u, farthest), WIDTHS[0], tol, max_iter) for u in starts(R, y, costs)]
@@ -222,16 +227,17 @@ def _descend(
 def solve_by_projected_gradient(
     R: Array, y: Array, costs: Array, *, tol: float, max_iter: int, rng: np.random.Generator
 ) -> LocalMinimum:
-    r"""Descend from the best initial normal with mini-batches B and a projection Π onto the normals with [n, n] > 0.
+    r"""Descend from the best initial normal with mini-batches B and a projection Π onto normals with [n, n] > 0.
 
     .. math:: u \leftarrow \Pi \Bigl( u - \eta \Bigl( \tfrac{|B|}{N} H u
               - \sum_{i \in B,\, y_i \langle u, x_i \rangle < 1} \frac{C_i y_i x_i}{\sqrt{1 + \langle u, x_i \rangle^2}}
               \Bigr) \Bigr), \qquad H = \operatorname{diag}(-1, 1, \dots, 1)
 
-    An epoch visits every batch once, in random order. If it decreases the objective by more than ``tol`` times its
-    value, η is increased. Otherwise, the epoch is undone and η is halved. The descent ends after ``max_iter`` epochs
-    or after ``HALVINGS`` consecutive halvings. The other parameters and the result are the same as for
-    :func:`solve_by_stages`.
+    An epoch visits every batch once, in random order. If P decreases by more than ``tol`` times its old value, η is
+    increased. Otherwise, the epoch is undone and η is halved. The descent ends after ``max_iter`` epochs (with the
+    status "max_iter") or after ``HALVINGS`` consecutive halvings (with the status "local"). As in
+    :func:`solve_by_stages`, the status is "one-sided" instead if all rows are on one side of the boundary. Π is
+    computed by :func:`project`, and R, y and costs are those of :func:`solve_by_stages`.
     """
     farthest = farthest_shift(R)
     slope = math.tanh(farthest)
@@ -280,7 +286,7 @@ def epoch(R, y, costs, firsts, batch, step, slope, u):  # type: ignore[no-untype
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def project(u, slope):  # type: ignore[no-untyped-def]
-    """Move u to the nearest point of the cone ``|u⁰| ≤ slope ‖u¹…‖``, in place."""
+    """Move u, in place, to the nearest point of the cone ``|u⁰| ≤ slope ‖s‖``, where s contains all elements but u⁰."""
     space = 0.0
     for j in range(1, u.size):
         space += u[j] * u[j]

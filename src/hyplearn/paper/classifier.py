@@ -30,10 +30,11 @@ class BaselineRows(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class BaselineClassifier(OneVsRest):
-    """Base class of the baselines, with the validation, weights and one-vs-rest scheme of the other classifiers.
+    """Base class of the baselines; validation, row weights and one-vs-rest scheme are those of :class:`OneVsRest`.
 
-    Subclasses implement :meth:`_train`, and override :meth:`_boundaries` if they use other scores. Parameters are
-    dataclass fields; the parameters shared by all subclasses are documented in :class:`~hyplearn.HyperboloidSVC`.
+    Subclasses implement :meth:`_train`, and override :meth:`_boundaries` if their scores are not ``arsinh [n, x]``.
+    Parameters are dataclass fields; the parameters shared by all subclasses are documented in
+    :class:`~hyplearn.HyperboloidSVC`.
     """
 
     _: KW_ONLY
@@ -43,8 +44,8 @@ class BaselineClassifier(OneVsRest):
     curvature: float = -1.0
     outside: str = "raise"
 
-    # These attributes are not annotated, because annotations would make them dataclass fields, and most baselines do
-    # not have these parameters.
+    # These attributes are not annotated, because annotations would make them dataclass fields and therefore parameters,
+    # but most baselines do not have these parameters.
     reference = "origin"
     n_jobs = None
 
@@ -53,7 +54,7 @@ class BaselineClassifier(OneVsRest):
         """Train all binary problems; return the fitted attributes, including ``coef_``."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit all binary problems; the points must fit into the memory budget of their source.
+        """Compute the boundaries of all binary problems; points that are read in blocks are rejected.
 
         Parameters
         ----------
@@ -86,7 +87,7 @@ class BaselineClassifier(OneVsRest):
         return self._boundaries(self._train(self._present(data)))
 
     def _present(self, data: TrainingData) -> BaselineRows:
-        """Select the rows of positive weight; in small data sets, rows are sorted and equal rows are merged."""
+        """Select the rows of positive weight; if there are at most FEW_ROWS rows, sort them and merge equal rows."""
         if data.n_rows <= FEW_ROWS:
             data = merge_copies(data)
         block = data.gathered()
@@ -101,7 +102,7 @@ class BaselineClassifier(OneVsRest):
         return np.where(rows.codes == self._positives[k], 1.0, -1.0)
 
     def _certificates(self, solutions: Sequence[Solution], names: Sequence[str], advice: str) -> dict[str, Array]:
-        """Collect the named attributes of the solutions and their duality gaps; warn if a gap is above ``tol``."""
+        """Collect the attributes ``names`` and the duality gaps of all solutions; warn if a solution is not optimal."""
         found = {f"{name}_": np.array([getattr(solution, name) for solution in solutions]) for name in names}
         gaps = np.array([solution.gap for solution in solutions])
         unsolved = np.flatnonzero(found["status_"] != "optimal")
@@ -113,7 +114,7 @@ class BaselineClassifier(OneVsRest):
         return {**found, "dual_gap_": gaps}
 
     def _warn(self, message: str) -> None:
-        """Warn that some problems were not solved; ``fit`` reissues the warning at the line of its caller."""
+        """Issue a ConvergenceWarning about some binary problems; ``fit`` reissues it at the line of its caller."""
         warnings.warn(f"{type(self).__name__} {message}", ConvergenceWarning, stacklevel=2)
 
     def _calibrate(self, data: TrainingData, *, warned: bool, known: HeldOut | None = None) -> None:

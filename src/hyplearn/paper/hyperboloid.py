@@ -1,8 +1,9 @@
 """Support vector machine and perceptron on the hyperboloid, with the same precision as in the ball.
 
-About a point p, a point x has the hyperboloid coordinates ``(cosh ρ, √c z)``, where ``ρ = √c d(x, p)`` and z is the
-scaled tangent vector at p. These coordinates are accurate up to the rim of the ball. A normal n with ``[n, n] > 0``
-defines the geodesic hyperplane ``[n, x] = 0``, whose signed distance from p along n is ``arsinh(n⁰ / √[n, n])``.
+About a point p, a point x has the hyperboloid coordinates ``(cosh ρ, √c z)``, where ``ρ = √c d(x, p)``, and z is the
+tangent vector at p that points to x and has length ``sinh ρ / √c``. These coordinates are accurate up to the rim of the
+ball. With the Minkowski product ``[n, x] = -n⁰x⁰ + Σ nʲxʲ``, a normal n with ``[n, n] > 0`` defines the geodesic
+hyperplane ``[n, x] = 0``, whose signed distance from p along n is ``arsinh(n⁰ / √[n, n]) / √c``.
 """
 
 from dataclasses import KW_ONLY, dataclass
@@ -33,7 +34,8 @@ def boundary(direction: Array, shift: float, p: Array, c: float) -> tuple[Array,
     .. math:: n = (\|v\| \sinh a, \; v \cosh a)
 
     The returned point is the point of the hyperplane that is nearest to p, at the signed distance a/√c along v. The
-    returned normal is given in frame coordinates at this point, and has the same length as v.
+    returned normal is given in frame coordinates at this point, and has the same length as v. If v is 0, there is no
+    hyperplane, and the result is v and p.
     """
     length = float(np.linalg.norm(direction))
     if length == 0:  # the normal is zero, so every point has the score 0
@@ -54,36 +56,39 @@ class HyperboloidSVC(BaselineClassifier):
               + C \sum_i \max(0, \operatorname{arsinh} 1 - \operatorname{arsinh}(y_i [n, x_i]))
 
     The boundary :math:`[n, x] = 0` is a geodesic hyperplane, which may pass through any point of the ball. The problem
-    is not convex. The result is the best local minimum from several starts, without a proof that it is the global
-    minimum.
+    is not convex. Several starts are tried. The result is a local minimum, without a proof that it is the global one.
 
     The score of a point is arsinh [n, x], which grows with the signed distance to the boundary. Coordinates are taken
     about the Fréchet mean of the points, so that an isometry of the points moves the boundary in the same way. They are
     computed from points of the ball, and are accurate up to its rim at hyperbolic radius 37; coordinates stored on the
-    hyperboloid reach only radius 19. Compared with a Python loop over rows, as in the published implementations, both
-    solvers are about 500 times as fast in 2 dimensions, 90 times in 100, and 14 times in 1,000
-    (``benchmarks/bench_baselines.py``).
+    hyperboloid are accurate only up to radius 19 (for c = 1). Compared with a Python loop over rows, as in the
+    published implementations, both solvers are about 500 times as fast in 2 dimensions, 90 times in 100, and 14 times
+    in 1,000 (``benchmarks/bench_baselines.py``).
 
     Parameters
     ----------
     C : float, default=1.0
         Cost of a violated margin.
     solver : {"stages", "projected_gradient"}, default="stages"
-        "stages" takes quasi-Newton steps from three starts. The loss is smoothed, and in each stage it is smoothed
-        less. The normal is expressed in polar coordinates, in which [n, n] > 0 always holds. "projected_gradient" is
-        the method of Cho et al.: from the best of the three starts, it takes gradient steps on mini-batches, each
-        followed by a projection. It ends near a minimum, but not exactly at it.
+        "stages" takes quasi-Newton steps from three starts. The loss is smoothed, and the smoothing is reduced from
+        stage to stage. The normal is expressed in polar coordinates, in which [n, n] > 0 always holds.
+        "projected_gradient" is the method of Cho et al.: from the best of the three starts, it takes gradient steps on
+        mini-batches, each followed by a projection. It ends near a minimum, but not exactly at it.
     tol : float, default=1e-8
-        The solver stops when a step or an epoch decreases the objective by less than this fraction of its value.
+        For "stages", a stage ends when a step decreases the smoothed objective by at most this fraction of its value,
+        or of 1 if the value is smaller. For "projected_gradient", the step size is halved after every epoch that does
+        not decrease the objective by more than this fraction, and the solver stops after 16 successive halvings.
     max_iter : int, default=1000
         Maximum number of steps in each stage, or of epochs for "projected_gradient".
     random_state : int, RandomState instance or None, default=0
         Seed of the mini-batches.
     class_weight : dict or "balanced", default=None
-        Factors of C for each class, which are multiplied with ``sample_weight``.
+        Weights of the classes, which multiply C and ``sample_weight``.
     calibration : {"cross-fitted", "training"} or None, default="cross-fitted"
-        How to fit Platt's sigmoids, which convert scores to probabilities: on scores of held-out rows, or on scores of
-        the training rows as in the paper. Predictions are based on the probabilities, or on the scores if None.
+        How to convert scores to probabilities. "cross-fitted": with an affine map that is fitted to the scores of
+        held-out rows (:mod:`hyplearn.decision.calibration`), or of the training rows if there are at least 1,000 per
+        coordinate. "training": with Platt's sigmoids, fitted to the scores of the training rows, as in the paper. None:
+        no probabilities; predictions are based on the scores.
     folds : int, default=5
         Number of folds for "cross-fitted".
     curvature : float, default=-1.0
@@ -105,8 +110,8 @@ class HyperboloidSVC(BaselineClassifier):
         Value of the objective in each problem.
     status_ : ndarray of str of shape (n_problems,)
         "local" if the descent converged, "max_iter" if it reached ``max_iter``, and "one-sided" if the best boundary
-        found has all points on one side, so that only one class is predicted. A warning is issued in the last two
-        cases. No status proves that the minimum is global.
+        found has all points on one side, so that it separates no classes. A warning is issued in the last two cases. No
+        status proves that the minimum is global.
     n_iter_ : ndarray of shape (n_problems,)
         Number of evaluations of the objective and its gradient over all starts and stages, or number of epochs for
         "projected_gradient".
@@ -161,13 +166,13 @@ class HyperboloidSVC(BaselineClassifier):
         unfinished, one_sided = (np.flatnonzero(statuses == status) for status in ("max_iter", "one-sided"))
         if unfinished.size:
             self._warn(
-                f"did not converge in max_iter={self.max_iter} steps.\nRaise max_iter or tol, or lower C. "
-                f"({self._names(unfinished)})"
+                f"did not converge in max_iter={self.max_iter} steps ({self._names(unfinished)}).\n"
+                "Raise max_iter or tol, or lower C."
             )
         if one_sided.size:
             self._warn(
-                "found no better boundary than one with all points on one side.\nRaise C or the weight of the rarer "
-                f"class, or use a classifier with curved boundaries. ({self._names(one_sided)})"
+                f"found no better boundary than one with all points on one side ({self._names(one_sided)}).\n"
+                "Raise C or the weight of the rarer class, or use a classifier with curved boundaries."
             )
 
 
@@ -176,15 +181,15 @@ class HyperboloidPerceptron(BaselineClassifier):
     r"""Perceptron on the hyperboloid as printed by Weber et al. (2020), for reproducing the paper's counterexamples.
 
     For points x in hyperboloid coordinates and the Minkowski product :math:`[w, x] = -w^0 x^0 + \sum_j w^j x^j`, the
-    score of a point is :math:`-[w, x]`. For each point on the boundary or on its wrong side, the update is
+    score of a point is :math:`-[w, x]`. For each point on the boundary or on the wrong side of it, the update is
 
     .. math:: u = w + y x, \qquad w \leftarrow u / \min(1, \sqrt{[u, u]})
 
-    The root exists only if :math:`[u, u] = [w, w] + 2y[w, x] - 1` is positive. Therefore no update is possible if w =
-    0, or if [w, w] = 1 and the point lies on the boundary. These are the paper's two counterexamples to the convergence
+    The update is possible only if :math:`[u, u] = [w, w] + 2y[w, x] - 1` is positive. This is not the case if w = 0, or
+    if [w, w] = 1 and the point lies on the boundary. These are the paper's two counterexamples to the convergence
     theorem of this perceptron; ``fit`` raises a ValueError at such an update. Even if all updates are possible, the
-    perceptron learns little: because :math:`-[x, x'] = \cosh d(x, x')`, an update with x shifts the scores of all
-    points x' in the same direction, and it shifts the scores of points far from x the most. Use
+    perceptron learns little: because :math:`-[x, x'] = \cosh(\sqrt c\, d(x, x'))`, an update with x shifts the scores
+    of all points x' in the same direction, and it shifts the scores of points far from x the most. Use
     :class:`~hyplearn.PoincarePerceptron` in practice.
 
     Parameters
@@ -203,7 +208,8 @@ class HyperboloidPerceptron(BaselineClassifier):
     ----------
     classes_, coef_, reference_
         As in :class:`~hyplearn.HyperboloidSVC`, except that ``reference_`` is the point of each boundary nearest to the
-        origin. These are the values after the pass with the smallest total weight of misclassified rows.
+        origin. ``coef_`` and ``reference_`` are the values after the pass with the smallest total weight of
+        misclassified rows.
     status_ : ndarray of str of shape (n_problems,)
         "converged" if the last pass had no mistakes, otherwise "max_epochs", in which case a warning is issued.
     n_iter_, n_updates_ : ndarrays of shape (n_problems,)
@@ -274,8 +280,8 @@ class HyperboloidPerceptron(BaselineClassifier):
     def _passes(self, rows: Array, y: Array, weights: Array, start: Array) -> tuple[Array, float, int, int, int]:
         """Run passes until one has no mistakes, but at most ``max_epochs``.
 
-        Returns the normal n after the pass with the smallest weight of misclassified rows, [n, n], the number of
-        mistakes in the last pass, and the numbers of passes and of updates.
+        Returns the normal n = -w after the pass with the smallest weight of misclassified rows, [n, n], the number of
+        updates in the last pass, and the total numbers of passes and of updates.
         """
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         w, square = start.copy(), float(start[1:] @ start[1:] - start[0] ** 2)
@@ -291,11 +297,11 @@ class HyperboloidPerceptron(BaselineClassifier):
         return -best[0], best[1], mistakes, epochs, updates
 
     def _raise_undefined_norm(self, rows: Array, failed: int, square: float, updates: int) -> None:
-        where = "for the first w" if failed < 0 else f"after {updates} updates, for the point with X = {rows[failed]}"
+        where = "at the start, where u = w" if failed < 0 else f"in update {updates}, for the point X = {rows[failed]}"
         raise ValueError(
             f"The hyperboloid perceptron cannot normalise w {where:.200}: [u, u] = {square:.6g}, but "
             "w = u / min(1, √[u, u]) needs [u, u] > 0.\nStart from another vector with [w, w] > 1, or use "
-            "PoincarePerceptron, which converges."
+            "PoincarePerceptron, which converges if the classes are separable."
         )
 
 
@@ -304,9 +310,9 @@ def visit(R, y, weights, order, w, square):  # type: ignore[no-untyped-def]
     """Visit all rows in the given order and update w in place; ``square`` is [w, w] before the visit.
 
     A row of weight k is visited up to k times in succession, until it is classified correctly. If k is not an integer,
-    the last visit takes a fraction of a step. An update decreases y[w, x] by 1. If y[w, x] is at least 1, the update
-    also makes [w, w] larger than 1, so that w is not normalised. Successive updates with one row are therefore combined
-    into one step.
+    the last update adds only a fraction of y x. A full update decreases y[w, x] by 1. If y[w, x] is at least 1 and
+    [w, w] is positive, the update also makes [w, w] larger than 1, so that w is not normalised. Successive updates with
+    one row are therefore combined into one step.
 
     Returns the number of updates, [w, w], and -1. If an update is impossible because [u, u] is not positive, the
     function stops, and returns the number of updates, [u, u], and the index of the row.

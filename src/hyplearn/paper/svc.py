@@ -31,9 +31,9 @@ class PaperSVC(BaselineClassifier):
 
     .. math:: \min_w \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i \langle f_i, w \rangle)^q, \qquad q \in \{1, 2\}
 
-    This class is for comparisons; use :class:`~hyplearn.PoincareSVC` in practice. As in the paper, probabilities come
-    from Platt's sigmoids fitted to training scores. ``solver="sgd"`` is the paper's algorithm for the soft margin: it
-    visits one random row at a time until the objective stops changing.
+    This class is for comparisons; use :class:`~hyplearn.PoincareSVC` in practice. By default, as in the paper,
+    probabilities come from Platt's sigmoids fitted to training scores. ``solver="sgd"`` is the paper's algorithm for
+    the soft margin: it visits one random row at a time until the objective stops changing.
 
     Parameters
     ----------
@@ -44,13 +44,14 @@ class PaperSVC(BaselineClassifier):
         Cost of a violated margin: one number for all binary problems, or one number per problem. The paper's C, which
         applies to logarithmic maps, is this C times ``conformal_factor(p)**2``.
     loss : {"hinge", "squared_hinge"}, default="hinge"
-        "hinge" is the loss in the paper's theorem, and "squared_hinge" is the loss in the authors' code.
+        "hinge" (q = 1) is the loss in the paper's theorem, and "squared_hinge" (q = 2) is that in the authors' code.
     solver : {"exact", "sgd"}, default="exact"
         "exact" stops when the duality gap is at most ``tol``; "sgd" is the paper's algorithm, for the hinge loss only.
     tol : float, default=1e-6
         Relative duality gap at which to stop; for "sgd", the relative change of the objective over an epoch.
     max_iter : int, default=100
-        Maximum number of working sets, Newton steps or epochs.
+        Maximum number of working sets for the hinge loss, of Newton steps for the squared hinge loss, and of epochs for
+        "sgd".
     random_state : int, RandomState instance or None, default=0
         Seed of the random choice of rows.
     class_weight, calibration, folds, curvature, outside
@@ -59,7 +60,8 @@ class PaperSVC(BaselineClassifier):
     Attributes
     ----------
     classes_, coef_, reference_, status_, primal_, dual_, dual_gap_, n_iter_, n_passes_
-        As in :class:`~hyplearn.PoincareSVC`; with ``solver="sgd"``, ``status_`` may also be "stopped".
+        As in :class:`~hyplearn.PoincareSVC`; with ``solver="sgd"``, ``status_`` is "stopped" if the objective stopped
+        changing before the duality gap reached ``tol``.
 
     Examples
     --------
@@ -129,7 +131,11 @@ class PaperSVC(BaselineClassifier):
 def solve_sgd(
     source: Rows, *, tol: float, max_iter: int, seed: int, start: Array | None = None, report: Report | None = None
 ) -> Solution:
-    """Run SGD until an epoch (one step per row) changes the objective by a fraction of at most ``tol``."""
+    """Run SGD until an epoch changes the objective P by at most ``tol`` times max(1, P), or for ``max_iter`` epochs.
+
+    An epoch has as many steps as there are rows. The status is "optimal" if the relative duality gap is at most
+    ``tol`` at the end, otherwise "stopped" or "max_iter".
+    """
     n, d = source.shape
     rng, descent = np.random.default_rng(seed), Descent(np.zeros(d) if start is None else start.copy())
     here, epoch = source.fold(scan_block, merge_scans, descent.w, NOTHING, 0), 0
@@ -155,9 +161,9 @@ def solve_sgd(
 
 
 def _dual_bound(here: MarginScan) -> tuple[float, float]:
-    """Return the factor t that maximises the dual objective for multipliers α proportional to C, and the maximum.
+    """Return the factor t from 0 to 1 with the largest dual objective, and this objective.
 
-    Rows inside the margin have ``α = t C``, and all other rows have ``α = 0``.
+    The multipliers of rows inside the margin are ``α = t C``, and those of all other rows are 0.
     """
     square = float(here.clamped @ here.clamped)
     t = min(1.0, here.clamped_cost / square) if square > 0 else float(here.clamped_cost > 0)
@@ -252,11 +258,11 @@ class AuthorsSVC(BaselineClassifier):
 class EuclideanSVC(BaselineClassifier):
     r"""Linear support vector machine on the coordinates of the ball, solved to proven optimality.
 
-    .. math:: \min_{w, b} \tfrac12 \|w\|^2 + \tfrac12 (b / 100 r)^2
+    .. math:: \min_{w, b} \tfrac12 \|w\|^2 + \tfrac12 (b / (100 r))^2
               + C \sum_i \max(0, 1 - y_i (\langle x_i, w \rangle + b))^q
 
-    Here r is the radius of the ball, and q is 2 or 1. Boundaries are straight lines or planes instead of geodesics, so
-    a comparison shows the benefit of hyperbolic geometry. In the paper this SVM has no intercept, so that all
+    Here r is the radius of the ball, and q is 2 or 1. Boundaries are straight lines or planes instead of geodesic ones,
+    so a comparison shows the benefit of hyperbolic geometry. In the paper this SVM has no intercept, so that all
     boundaries pass through the origin.
 
     Parameters
@@ -270,7 +276,7 @@ class EuclideanSVC(BaselineClassifier):
     tol : float, default=1e-6
         Relative duality gap at which to stop.
     max_iter : int, default=100
-        Maximum number of working sets or Newton steps.
+        Maximum number of Newton steps for the squared hinge loss, and of working sets for the hinge loss.
     class_weight, calibration, folds, curvature, outside
         As in :class:`~hyplearn.HyperboloidSVC`.
 

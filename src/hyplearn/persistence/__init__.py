@@ -1,4 +1,4 @@
-"""Save estimators in model files that do not use pickle, and export classifiers to ONNX."""
+"""Save estimators to model files without pickle, load them, and export classifiers to ONNX."""
 
 from hyplearn.persistence.files import ModelFileError, load, read_metadata, save
 from hyplearn.persistence.onnx_export import export_onnx

@@ -12,10 +12,11 @@ from hyplearn.embedding.poincare_map.cells import GAMMAS
 from hyplearn.estimators.hierarchy import Hierarchy
 from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.kinds import are_inside
-from hyplearn.persistence.parts import DECISION_PARTS, decision_parts
+from hyplearn.persistence.parts import decision_parts
 from hyplearn.types import Array
 
-# Largest allowed error of each element of a stored projector. It is far above the rounding errors of training.
+# Largest allowed absolute value of each element of P - Pᵀ and P² - P, where P is a stored projector. It is far above
+# the rounding errors of training.
 PROJECTOR_TOL = 1e-6
 
 # Parameters and attributes of an estimator, by name.
@@ -24,10 +25,8 @@ Check = Callable[[Found], None]
 
 
 def check_decision(found: Found) -> None:
-    """Raise if parts of the decision are missing or inconsistent with each other or with the estimator."""
+    """Raise if parts of the decision are inconsistent with each other or with the estimator."""
     parts = decision_parts(found)
-    if missing := [name for name in DECISION_PARTS if name not in parts]:
-        raise FlawError(f"the decision lacks {', '.join(missing)}", "Fit the estimator again.")
     needing = {"sharpness", "floor"} & parts.keys()
     if ("slopes" in parts) != ("offsets" in parts) or (needing and "slopes" not in parts):
         raise FlawError(
@@ -43,11 +42,11 @@ def check_decision(found: Found) -> None:
 
 
 def _check_mixing(parts: Found) -> None:
-    """Raise if the slopes, the offsets, the sharpness or the number of problems do not match the mixing matrix."""
+    """Raise unless there are at least two problems, no sharpness, and slopes equal to the mixing matrix's diagonal."""
     mixing = parts["mixing"]
     if "slopes" not in parts or "sharpness" in parts or len(mixing) < 2:
         raise FlawError(
-            "a decision with a mixing matrix must have two or more problems, slopes and offsets, but no sharpness"
+            "a decision with a mixing matrix must have slopes, offsets and at least two problems, but no sharpness"
         )
     if np.any(np.diag(mixing) != parts["slopes"]):
         raise FlawError("the slopes of the decision must be the diagonal of the mixing matrix")
@@ -62,43 +61,51 @@ def check_descents(found: Found) -> None:
 
 
 def check_support(found: Found) -> None:
-    """Raise unless ``support_`` contains sorted row numbers of the training data."""
+    """Raise unless ``support_`` contains distinct, sorted row numbers of the training data."""
     support, n = found["support_"], found.get("_n_rows", 0)
     if support.size and (np.any(np.diff(support) <= 0) or support[-1] >= n):
-        raise FlawError(f"support_ must be sorted row numbers below {n}")
+        raise FlawError(f"support_ must be distinct, sorted row numbers below {n}")
 
 
 def check_first_order(found: Found) -> None:
-    """Raise if a first-order perceptron has the inverse matrix of a second-order perceptron."""
+    """Raise if a first-order perceptron has a matrix that only second-order perceptrons have."""
     if found["_perceptrons.root"].size or found["_perceptrons.outside"].size:
-        raise FlawError("a first-order perceptron must not have an inverse matrix")
+        raise FlawError("_perceptrons.root and _perceptrons.outside must be empty for a first-order perceptron")
 
 
 def check_second_order(found: Found) -> None:
-    """Raise unless a second-order perceptron has an inverse matrix, and all matrices have valid shapes and values."""
+    """Raise unless the matrices of a second-order perceptron are valid.
+
+    ``root`` and ``outside`` must have the right numbers of columns, and ``outside`` must contain orthogonal projectors.
+    """
     d = found["n_features_in_"]
     for part in ("root", "outside"):
         if found[f"_perceptrons.{part}"].shape[1] not in (0, d):
-            raise FlawError(f"_perceptrons.{part} must have 0 or {d} columns")
+            raise FlawError(f"the matrices in _perceptrons.{part} must have 0 or {d} columns")
     if not found["_perceptrons.root"].size:
-        raise FlawError("a second-order perceptron must have an inverse matrix")
+        raise FlawError("_perceptrons.root must not be empty for a second-order perceptron")
     if not all(map(_is_projector, found["_perceptrons.outside"])):
-        raise FlawError("_perceptrons.outside must be orthogonal projectors")
+        raise FlawError("the matrices in _perceptrons.outside must be orthogonal projectors")
 
 
 def _is_projector(P: Array) -> bool:
-    """Return whether P is symmetric and equal to its square, and its trace is between 0 and the number of rows."""
-    # Compiled code computes a row index from the trace without checking its range.
+    """Return whether P is an orthogonal projector up to PROJECTOR_TOL, with a rounded trace from 0 to len(P)."""
+    # The trace is checked because the perceptron's compiled code computes a row index from it without a range check.
     with np.errstate(over="ignore", invalid="ignore"):
         errors = np.abs([P - P.T, P @ P - P]).max(initial=0.0)
     return bool(errors <= PROJECTOR_TOL) and 0 <= round(np.trace(P)) <= len(P)
 
 
 def check_svc(found: Found) -> None:
-    """Raise if the weights have a wrong number of columns, or if ``intercept_`` does not match ``reference``."""
-    d, is_free = found["n_features_in_"], found["reference"] is None
+    """Raise if ``coef_`` or ``_descents.w`` has a wrong number of columns.
+
+    Raise also if ``intercept_`` is missing or superfluous.
+    """
+    # With margin="exact", boundaries have no intercept: the fit finds points through which they pass, even if the
+    # parameter ``reference`` is None.
+    d, is_free = found["n_features_in_"], found["reference"] is None and found["margin"] == "bound"
     if is_free != ("intercept_" in found):
-        raise FlawError("intercept_ must be present if reference is None, and absent otherwise")
+        raise FlawError('intercept_ must be present if reference is None and margin is "bound", and absent otherwise')
     if is_free:
         _check_cone_columns(found)
     elif found["coef_"].shape[1] != d:
@@ -109,7 +116,7 @@ def check_svc(found: Found) -> None:
 
 
 def check_cone(found: Found) -> None:
-    """Raise unless ``coef_`` has one column per cone coordinate, and all rows of ``reference_`` are equal."""
+    """Raise unless ``coef_`` has one column more than there are features, and all rows of ``reference_`` are equal."""
     _check_cone_columns(found)
     if np.any(found["reference_"] != found["reference_"][:1]):
         raise FlawError("all rows of reference_ must be equal")
@@ -129,11 +136,11 @@ def check_neighbors(found: Found) -> None:
 
 
 def check_conformal(found: Found) -> None:
-    """Raise unless the rows, folds and fitted models of a conformal classifier are consistent."""
+    """Raise unless the class codes, folds, fitted models and hierarchy of a conformal classifier are consistent."""
     K, by_distance = len(found["classes_"]), found["conformity"] == "distance"
     folds = 1 if by_distance else int(found["folds"])
     if np.any(found["_codes"] >= K) or not np.array_equal(np.unique(found["_folds"]), np.arange(folds)):
-        raise FlawError(f"_codes must be below {K}, and _folds must contain every number below {folds}")
+        raise FlawError(f"_codes must be below {K}, and _folds must contain every integer below {folds} and no others")
     near = [f"_near.{name}" in found for name in Neighbours._fields]
     if near != [by_distance] * len(near) or len(found["estimators_"]) != (0 if by_distance else folds):
         raise FlawError(
@@ -145,8 +152,8 @@ def check_conformal(found: Found) -> None:
     for model in (found["estimator_"], *found["estimators_"]):
         if type(model) is not type(found["estimator"]) or model.n_features_in_ != found["n_features_in_"]:
             raise FlawError(
-                "the nested models must have the same class as estimator, and the same number of features as the "
-                "conformal classifier"
+                'the nested models must have the same class as the parameter "estimator", and the same number of '
+                "features as the conformal classifier"
             )
         labels = getattr(model, "classes_", np.empty(0))
         if not np.array_equal(labels, found["classes_"]):
@@ -163,7 +170,7 @@ def check_conformal(found: Found) -> None:
 
 
 def check_landmarks(found: Found) -> None:
-    """Raise unless the landmarks are distinct rows of the embedding, and ``gamma_`` is valid."""
+    """Raise unless the landmarks are three or more distinct rows, and ``gamma_`` is valid if ``gamma`` is "auto"."""
     rows, n = found["landmarks_"], len(found["embedding_"])
     if len(rows) < 3 or np.any(rows >= n) or len(np.unique(rows)) < len(rows):
         raise FlawError(f"landmarks_ must be three or more distinct row numbers below {n}")
@@ -173,24 +180,29 @@ def check_landmarks(found: Found) -> None:
 
 
 def check_input_shape(found: Found) -> None:
-    """Raise if the encoder of a network does not support rows of the stored shape."""
+    """Raise if ``input_shape_`` does not match ``n_features_in_`` or is not supported by the encoder."""
     shape, second = found["input_shape_"], found["n_features_in_"]
-    # Images without a channel axis get one channel; in this case the second axis of X is the image height.
+    # n_features_in_ is the length of the second axis of X: the number of features or channels or, for images without a
+    # channel axis, the height. The input_shape_ of images without a channel axis is (1, height, width).
     if second != shape[0] and (len(shape) == 1 or (1, second) != shape[:2]):
-        raise FlawError(f"input_shape_ {shape} does not match rows with a second axis of length {second}")
+        raise FlawError(f"input_shape_ is {shape}, which does not match n_features_in_={second}")
     if found["encoder"] == "conv" and (len(shape) == 1 or min(shape[1:]) < SMALLEST_SIDE):
         raise FlawError(
-            f"encoder='conv' requires images of at least {SMALLEST_SIDE} by {SMALLEST_SIDE}; input_shape_ is {shape}"
+            f"encoder='conv' requires images of at least {SMALLEST_SIDE} by {SMALLEST_SIDE} pixels; "
+            f"input_shape_ is {shape}"
         )
 
 
 def check_weights(found: Found) -> None:
-    """Raise unless the weights match the network's layers, all scales are positive and all counts are integers."""
+    """Raise unless the weights match the network's layers, and all scales, variances and batch counts are valid."""
     n_components, n_classes = int(found["n_components"]), len(found["classes_"])
     shapes = layout(found["encoder"], found["head"], found["input_shape_"], n_components, n_classes)
     sizes = [math.prod(shape) for shape in shapes.values()]
     if sum(sizes) != len(found["weights_"]):
-        raise FlawError(f"the network has {sum(sizes):,} parameters, but weights_ has {len(found['weights_']):,}")
+        raise FlawError(
+            f"the layers of the network need {sum(sizes):,} numbers, but weights_ has {len(found['weights_']):,} "
+            "elements"
+        )
     for name, part in zip(shapes, np.split(found["weights_"], np.cumsum(sizes)[:-1]), strict=True):
         last = name.rpartition(".")[2]
         if (last == "scale" and np.any(part <= 0)) or (last == "running_var" and np.any(part < 0)):
@@ -202,15 +214,15 @@ def check_weights(found: Found) -> None:
 
 
 def check_embedding(found: Found) -> None:
-    """Raise unless the embedding and the validation scores of a network are consistent with its parameters."""
+    """Raise unless a network has valid points, radii and ``max_radius``, and a valid number of validation scores."""
     embedding, c = found["embedding_"], -float(found["curvature"])
     if embedding.shape[1] != found["n_components"] or not len(embedding) or np.any(found["radius_"] < 0):
         raise FlawError(
-            f"embedding_ must have n_components={found['n_components']} columns, and radius_ must not be negative; "
-            f"embedding_ has the shape {embedding.shape}"
+            f"embedding_ must have n_components={found['n_components']} columns and at least one row, and radius_ must "
+            f"not be negative; embedding_ has the shape {embedding.shape}"
         )
     if found["head"] == "hyperbolic" and not are_inside(embedding, c):
-        raise FlawError("embedding_ must contain only points inside the ball")
+        raise FlawError('embedding_ must contain only points inside the ball if head is "hyperbolic"')
     if found["max_radius"] > LARGEST_RADIUS / math.sqrt(c):
         raise FlawError(f"max_radius must be at most {LARGEST_RADIUS / math.sqrt(c):.4g}; it is {found['max_radius']}")
     n_scores = len(found["validation_scores_"])

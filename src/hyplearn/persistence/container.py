@@ -1,8 +1,8 @@
-"""Byte layout of a model file: a fixed prefix, a JSON header with tagged values, raw arrays, and a checksum.
+"""Byte layout of a model file: a prefix of fixed size, a JSON header with tagged values, raw arrays, and a checksum.
 
-The arrays that :func:`unpack` returns have the declared sizes, and take no more memory than the size of the file.
-A value that JSON does not support is stored as an object with one tag, such as ``array``; ``docs/format.md`` lists the
-tags.
+The arrays that :func:`unpack` returns have the sizes declared in the header, and together take no more memory than the
+file. A value that JSON does not support is stored as a JSON object with one entry, whose name is a tag such as
+``array``; ``docs/format.md`` lists the tags.
 """
 
 import hashlib
@@ -20,16 +20,16 @@ import numpy as np
 from hyplearn.files import missing_file
 from hyplearn.types import Array
 
-# First bytes of a model file. As in PNG, they consist of a non-ASCII byte, a name, and line ends that would be changed
-# if the file were transferred in text mode.
+# First bytes of a model file. As in PNG, they are a non-ASCII byte, a name, and line ends around the end-of-file
+# character of DOS. A transfer in text mode changes the line ends, and the file is then rejected.
 MAGIC = b"\x89HYP\r\n\x1a\n"
 # Version of the file format. Files of version 1, written by hyplearn 0.1, are converted by
 # :func:`hyplearn.persistence.parts.upgrade`.
 SCHEMA_VERSION = 2
-PREFIX = struct.Struct("<8sIIQ")  # magic, schema version, size of the header, size of the arrays
+PREFIX = struct.Struct("<8sIIQ")  # magic, schema version, sizes of the header and of the arrays in bytes
 DIGEST_BYTES = 32
-# Maximum size in bytes of the header, which contains only parameters, labels and names. The limit bounds the memory of
-# the parser, which needs up to twenty times the length of a JSON array.
+# Maximum size in bytes of the header, which contains parameters, names and string labels, but no arrays of numbers. The
+# limit bounds the memory of the JSON parser, which needs up to twenty times the size of the header.
 LARGEST_HEADER = 2**23
 # Maximum size of a file in bytes, maximum number of axes of an array, and maximum depth of nested values.
 LARGEST_FILE = 2**32
@@ -44,7 +44,7 @@ OTHER_FILE = "Pass a file that hyplearn.save has written."
 
 
 class FlawError(Exception):
-    """Flaw in a model or a model file; callers catch it, and add the name of the file or of the estimator."""
+    """Flaw in an estimator or a model file; callers convert it to an error that names the class or the file."""
 
     def __init__(self, problem: str, advice: str = SAVE_AGAIN) -> None:
         super().__init__(problem)
@@ -61,18 +61,20 @@ def pack(header: dict[str, Any], arrays: Sequence[Array]) -> bytes:
         raise FlawError(
             f"the labels, names and parameters take {len(text):,} bytes and the arrays {len(body):,} bytes; the limits "
             f"are {LARGEST_HEADER:,} bytes for labels, names and parameters, and {LARGEST_FILE:,} bytes for the file",
-            "Shorten the labels and names, or raise C, so that there are fewer support vectors.",
+            "Shorten the labels and names, fit to fewer points or, for an SVM, raise C to get fewer support vectors.",
         )
     data = PREFIX.pack(MAGIC, SCHEMA_VERSION, len(text), len(body)) + text + body
     return data + hashlib.sha256(data).digest()
 
 
 def unpack(data: bytes) -> tuple[int, dict[str, Any], list[Array]]:
-    """Check the sizes and checksum of a model file, and return its schema version, header and arrays."""
+    """Check the checksum, version and sizes of a model file, and return its schema version, header and arrays."""
     if not data.startswith(MAGIC):
         raise FlawError(f"the file starts with {data[:8]!r}, not with {MAGIC!r}", OTHER_FILE)
     if len(data) < PREFIX.size + DIGEST_BYTES:
-        raise FlawError(f"the file ends after {len(data)} bytes")
+        raise FlawError(
+            f"the file ends after {len(data)} bytes; a model file has at least {PREFIX.size + DIGEST_BYTES} bytes"
+        )
     if hashlib.sha256(memoryview(data)[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
         raise FlawError("the checksum does not match the contents, so the file is damaged or truncated")
     _, version, header_bytes, array_bytes = PREFIX.unpack_from(data)
@@ -85,8 +87,8 @@ def unpack(data: bytes) -> tuple[int, dict[str, Any], list[Array]]:
         raise FlawError(f"the schema version is {version}; versions start at 1")
     if header_bytes > LARGEST_HEADER or PREFIX.size + header_bytes + array_bytes + DIGEST_BYTES != len(data):
         raise FlawError(
-            f"the file has {len(data):,} bytes, but declares a header of {header_bytes:,} and arrays of "
-            f"{array_bytes:,} bytes"
+            f"the file has {len(data):,} bytes, which does not match the declared header of {header_bytes:,} bytes (at "
+            f"most {LARGEST_HEADER:,} are allowed) and arrays of {array_bytes:,} bytes"
         )
     header = _parse_header(data[PREFIX.size : PREFIX.size + header_bytes])
     return version, header, _arrays(header.pop("arrays", None), data, PREFIX.size + header_bytes, array_bytes)
@@ -99,7 +101,7 @@ def _parse_header(text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise FlawError(f"the header is not plain JSON ({str(error)[:100]})") from None
     if not isinstance(header, dict):
-        raise FlawError(f"the header is a JSON {type(header).__name__}, not an object")
+        raise FlawError(f"the header must be a JSON object; it is {header!r:.80}")
     return header
 
 
@@ -115,7 +117,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _arrays(table: Any, data: bytes, start: int, array_bytes: int) -> list[Array]:
-    """Check the total size of the arrays in the table, and read them."""
+    """Read the arrays that the table describes, after checking that their total size is ``array_bytes``."""
     if not isinstance(table, list):
         raise FlawError("the header has no list of arrays")
     described = [_described(entry) for entry in table]
@@ -157,17 +159,18 @@ def read_whole(path: Path) -> bytes:
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > LARGEST_FILE:
-            raise FlawError(f"the file has {size:,} bytes; the limit for a model file is {LARGEST_FILE:,}")
+            raise FlawError(f"the file has {size:,} bytes; the limit for a model file is {LARGEST_FILE:,} bytes")
         start = file.read(len(MAGIC))
-        # The first bytes are enough to recognise a file that is not a model file.
+        # The rest is read only if the first bytes are those of a model file.
         return start + file.read(size + 1) if start == MAGIC else start
 
 
 class Encoder:
     """Converter from values to JSON.
 
-    Arrays are collected in ``arrays``, and the JSON contains their indices. ``model_bytes`` is a function that converts
-    a nested estimator to the bytes of a model file.
+    Arrays (except arrays of strings), NumPy scalars and nested estimators are appended to the list ``arrays``, and the
+    JSON contains their indices in this list. ``model_bytes`` is a function that converts a nested estimator to the
+    bytes of a model file. If it is None, nested estimators are not allowed.
     """
 
     def __init__(self, model_bytes: Callable[[Any], bytes] | None = None) -> None:
@@ -194,7 +197,7 @@ class Encoder:
             return {"dict": [[self.encode(key), self.encode(item)] for key, item in value.items()]}
         if self.model_bytes is not None and hasattr(value, "get_params"):
             return {"model": self._stored(np.frombuffer(self.model_bytes(value), dtype=np.uint8))}
-        raise FlawError(f"a model file cannot store {type(value).__name__}; got {value!r:.80}")
+        raise FlawError(f"a model file cannot store the value {value!r:.80} of type {type(value).__name__}")
 
     def _array(self, array: Array) -> dict[str, Any]:
         if array.dtype.kind == "U" and array.ndim == 1:
@@ -258,7 +261,8 @@ class Decoder:
     def _array(self, content: Any) -> Array:
         if type(content) is not int or content != self.used or content >= len(self.arrays):
             raise FlawError(
-                f"a value refers to array {content!r:.80} instead of array {self.used} of {len(self.arrays)}"
+                f"a value refers to array {content!r:.80} when {self.used} of {len(self.arrays)} arrays have been "
+                "referenced; arrays are numbered from 0, and each must be referenced once, in order"
             )
         self.used += 1
         return self.arrays[content]
@@ -266,25 +270,25 @@ class Decoder:
     def _scalar(self, content: Any) -> Any:
         array = self._array(content)
         if array.shape != ():
-            raise FlawError(f"a scalar has the shape {array.shape}")
+            raise FlawError(f"a scalar has the shape {array.shape} instead of ()")
         return array[()]
 
     def _model(self, content: Any) -> Any:
         array = self._array(content)
         if self.model_of is None or array.dtype != np.uint8 or array.ndim != 1:
-            raise FlawError("a nested model is not an array of bytes, or is nested twice")
+            raise FlawError("a nested model is not an array of bytes, or is inside another nested model")
         return self.model_of(array.tobytes())
 
     def _nested(self, tag: str, content: Any, depth: int) -> tuple[Any, ...] | dict[Any, Any]:
         if not isinstance(content, list):
-            raise FlawError(f"{content!r:.80} is not a {tag}")
+            raise FlawError(f"{content!r:.80} does not encode a {tag}")
         if tag == "tuple":
             return tuple(self.decode(item, depth) for item in content)
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in content):
-            raise FlawError(f"{content!r:.80} is not a dict")
+            raise FlawError(f"{content!r:.80} does not encode a dict")
         decoded = [(self.decode(key, depth), self.decode(item, depth)) for key, item in content]
         if not all(isinstance(key, (bool, int, float, str, np.generic)) for key, _ in decoded):
-            raise FlawError("a key of a dict is neither a number nor a string")
+            raise FlawError("a key of a dict is not a number, a boolean or a string")
         found = dict(decoded)
         if len(found) < len(decoded):
             raise FlawError("a key of a dict occurs twice")
@@ -303,7 +307,7 @@ def _text(content: Any) -> Array:
     width, words = content[0], _words(content[1])
     # Check the width of the strings first, because it determines the size of the array that is allocated.
     if not max(1, max(map(len, words), default=1)) <= width or width * max(1, len(words)) > LARGEST_HEADER:
-        raise FlawError(f"{len(words)} strings cannot be {width} characters wide")
+        raise FlawError(f"{len(words)} strings are stored with the invalid width of {width} characters")
     return np.array(words, dtype=f"<U{width}")
 
 

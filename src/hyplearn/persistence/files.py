@@ -1,4 +1,4 @@
-"""Write estimators to model files and read them again, without pickle."""
+"""Write estimators to model files and read them back, without pickle."""
 
 import math
 import os
@@ -30,14 +30,14 @@ VERSION = re.compile(r"[0-9A-Za-z.+!_-]{1,64}")
 
 
 class ModelFileError(ValueError):
-    """Raised if a file is not a model file, is damaged, or was written by a newer version of hyplearn."""
+    """Raised if a file is not a model file, is damaged, or has a newer version of the format."""
 
 
 def save(estimator: Any, path: PathLike) -> None:
     """Write an estimator to a model file, from which :func:`hyplearn.load` restores it bit for bit.
 
     The file is written atomically, so that no reader sees an incomplete file. It contains only arrays and JSON, in the
-    format that ``docs/format.md`` describes. The same estimator always gives the same bytes.
+    format that ``docs/format.md`` describes. A given version of hyplearn writes the same bytes for equal estimators.
 
     Parameters
     ----------
@@ -51,7 +51,8 @@ def save(estimator: Any, path: PathLike) -> None:
     TypeError
         If the object is not an estimator of hyplearn.
     ValueError
-        If a parameter is a function, a generator or another object that is not a plain value.
+        If the path does not end in ``.hyp``, or if a parameter or an attribute cannot be stored, for example a function
+        or a random generator.
 
     Examples
     --------
@@ -77,7 +78,7 @@ def load(path: PathLike) -> Any:
     """Load an estimator from a model file written by :func:`save`.
 
     The checksum and the sizes, types, shapes and ranges of all values are checked before the estimator is created.
-    Loading never executes code from the file, and takes little more memory than twice the size of the file.
+    Loading never executes code from the file. The memory for loading a large file is a few times the size of the file.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def load(path: PathLike) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is damaged, is not a model file, or was written by a newer version of hyplearn.
+        If the file is damaged, is not a model file, or has a newer version of the format.
     FileNotFoundError
         If the file does not exist.
     """
@@ -95,9 +96,11 @@ def load(path: PathLike) -> Any:
 
 
 def read_metadata(path: PathLike) -> dict[str, Any]:
-    """Return the versions, class, parameters, certificate, feature names, classes and checksum of a model file.
+    """Return a dict with facts about a model file, which is checked as in :func:`hyplearn.load`.
 
-    The file is checked as in :func:`hyplearn.load`.
+    The entries are the versions of the format and of hyplearn, the class of the estimator and its parameters, the
+    certificate (the attributes that show how good the fit is, such as ``dual_gap_``), the number and names of the
+    features, the class labels, and the checksum. Entries for features or labels are None if the estimator has none.
 
     Examples
     --------
@@ -114,10 +117,11 @@ def read_metadata(path: PathLike) -> dict[str, Any]:
 
 
 def _read(path: PathLike, reader: Callable[[bytes], Any]) -> Any:
-    """Apply ``reader`` to the bytes of a file, and add the name of the file to error messages."""
+    """Apply ``reader`` to the bytes of a file; convert a FlawError to a ModelFileError that names the file."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(
-            f"path must be the path of a model file; got {type(path).__name__}.\nPass a file written by save."
+            f"path must be the path of a model file; got {type(path).__name__}.\n"
+            "Pass the path of a file written by hyplearn.save."
         )
     path = Path(path).expanduser()
     try:
@@ -182,12 +186,15 @@ def to_bytes(estimator: Any) -> bytes:
 
 
 def from_bytes(data: bytes, *, within: bool = False) -> Any:
-    """Restore an estimator from the bytes of a (possibly nested) model file; raise FlawError if they are invalid."""
+    """Restore an estimator from the bytes of a model file; raise FlawError if they are invalid.
+
+    If ``within`` is True, the file is nested in another model file, and must not contain nested files itself.
+    """
     version, header, arrays = unpack(data)
     if set(header) != HEADER:
         raise FlawError(f"the header has the entries {sorted(header)!r:.200} instead of {sorted(HEADER)}")
     if not isinstance(header["library"], str) or not VERSION.fullmatch(header["library"]):
-        raise FlawError(f"{header['library']!r:.80} is not a library version")
+        raise FlawError(f"the library version {header['library']!r:.80} in the header is invalid")
     name = header["class"]
     if not isinstance(name, str) or name not in SCHEMAS:
         raise FlawError(
@@ -209,12 +216,12 @@ def from_bytes(data: bytes, *, within: bool = False) -> Any:
 
 def _decoded(decoder: Decoder, header: dict[str, Any], part: str) -> dict[str, Any]:
     if not isinstance(header[part], dict):
-        raise FlawError(f"the {part} are {header[part]!r:.80}, not an object")
+        raise FlawError(f"the {part} in the header must be a JSON object; they are {header[part]!r:.80}")
     return {name: decoder.decode(value) for name, value in header[part].items()}
 
 
 def _certificate(attributes: Attributes) -> dict[str, list[Any]]:
-    """Return the certificate as plain JSON, with NaN and infinity as strings."""
+    """Return the attributes listed in CERTIFICATE as plain JSON, with NaN and infinity as strings."""
     found = {name: attributes[name].tolist() for name in CERTIFICATE if name in attributes}
     return {
         name: [str(x) if isinstance(x, float) and not math.isfinite(x) else x for x in values]

@@ -1,8 +1,9 @@
 """Kinds of fitted attributes. A kind combines a type, a symbolic shape, and a condition on the values.
 
-A symbol in a shape stands for a size that several attributes share: ``d`` is the number of coordinates, ``K`` of
-classes, ``P`` of binary problems and ``S`` of support vectors. A schema may use further symbols. The value of a symbol
-is taken from the first attribute with this symbol.
+A symbol in a shape stands for a size that several attributes share: ``d`` is the number of coordinates, ``K`` the
+number of classes, ``P`` the number of binary problems (1 for two classes, otherwise K), and ``S`` the number of support
+vectors. A schema may use further symbols. Except for P, the value of a symbol is the size in the first attribute with
+this symbol.
 """
 
 from collections.abc import Callable
@@ -18,8 +19,8 @@ from hyplearn.persistence.container import FlawError
 from hyplearn.types import Array
 
 LARGEST_INTEGER = 2**62
-# Maximum absolute value of weights. It is small enough that the products of weights, slopes, mixing matrices and row
-# lengths (up to 1e17 near the rim) do not overflow.
+# Maximum absolute value of weights, slopes and other real numbers. It is small enough that the product of a weight, a
+# slope, an element of a mixing matrix and the norm of a row (up to 1e17 for a point near the rim) does not overflow.
 LARGEST_NUMBER = 1e60
 SINGLE = float(np.finfo(np.float32).max)
 
@@ -42,7 +43,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of an attribute: a description for error messages, and a function that tests values."""
+    """Kind of an attribute: a description for error messages, a test of values, and whether it is optional."""
 
     words: str
     holds: Callable[[Any, Sizes], bool]
@@ -59,7 +60,7 @@ class Kind:
             return
         shown = f"{value!r:.60}"
         if isinstance(value, np.ndarray):
-            shown = f"{value.dtype} of shape {value.shape}"
+            shown = f"an array of dtype {value.dtype} and shape {value.shape}"
             if value.dtype.kind == "f" and not np.isfinite(value).all():
                 shown += " with NaN or infinite numbers"
         raise FlawError(f"{name} must be {self.words}; it is {shown}")
@@ -79,7 +80,7 @@ def _array(words: str, dtypes: tuple[str, ...], right: Callable[[Array, float], 
 def are_inside(a: Array, c: float) -> bool:
     """Return whether all points lie inside the ball of curvature -c."""
     rows = np.ascontiguousarray(a.reshape(-1, a.shape[-1]))
-    return bool(np.all(row_gaps(rows, c) > 0))  # the gap of a point with NaN or infinity is not positive
+    return bool(np.all(row_gaps(rows, c) > 0))  # the gap 1 - c‖x‖² is not positive if x contains NaN or infinity
 
 
 def _are_features(a: Array, c: float) -> bool:
@@ -87,8 +88,13 @@ def _are_features(a: Array, c: float) -> bool:
     return bool(np.all(np.abs(a) <= LARGEST_FEATURE)) and np.array_equal(a, np.unique(a, axis=0))
 
 
-# Each of these functions takes a shape and returns a kind, for example real("P", "d").
-real = partial(_array, f"float64 numbers up to {LARGEST_NUMBER:g}", ("f8",), lambda a, c: np.abs(a) <= LARGEST_NUMBER)
+# Each of the following functions takes a shape and returns a kind, for example real("P", "d").
+real = partial(
+    _array,
+    f"float64 numbers from {-LARGEST_NUMBER:g} to {LARGEST_NUMBER:g}",
+    ("f8",),
+    lambda a, c: np.abs(a) <= LARGEST_NUMBER,
+)
 positive = partial(_array, "positive finite float64 numbers", ("f8",), lambda a, c: (a > 0) & (a < np.inf))
 # Costs may be infinite, which means a hard margin.
 costs = partial(_array, "positive float64 numbers", ("f8",), lambda a, c: a > 0)
@@ -96,7 +102,9 @@ costs = partial(_array, "positive float64 numbers", ("f8",), lambda a, c: a > 0)
 proof = partial(_array, "float64 numbers", ("f8",), lambda a, c: True)
 units = partial(_array, "float64 numbers from -1 to 1", ("f8",), lambda a, c: np.abs(a) <= 1)
 shares = partial(_array, "float64 numbers from 0 to 1", ("f8",), lambda a, c: (a >= 0) & (a <= 1))
-weights = partial(_array, "non-negative numbers", ("f8",), lambda a, c: (a >= 0) & (a < LARGEST_INTEGER))
+weights = partial(
+    _array, "non-negative float64 numbers below 2**62", ("f8",), lambda a, c: (a >= 0) & (a < LARGEST_INTEGER)
+)
 # Network weights must be in the range of float32, the type that networks compute with.
 single = partial(_array, "float64 numbers in the range of float32", ("f8",), lambda a, c: np.abs(a) <= SINGLE)
 count = partial(_array, "non-negative integers", ("i4", "i8"), lambda a, c: (a >= 0) & (a < LARGEST_INTEGER))
@@ -106,15 +114,18 @@ truth = partial(_array, "booleans", ("b1",), lambda a, c: True)
 points = partial(_array, "points inside the ball, float32 or float64,", ("f4", "f8"), are_inside)
 unit_points = partial(_array, "points inside the unit ball, float64,", ("f8",), lambda a, c: are_inside(a, 1.0))
 features = partial(
-    _array, f"float64 numbers up to {LARGEST_FEATURE:g}, with distinct, sorted rows,", ("f8",), _are_features
+    _array,
+    f"float64 numbers from {-LARGEST_FEATURE:g} to {LARGEST_FEATURE:g}, with distinct, sorted rows,",
+    ("f8",),
+    _are_features,
 )
 # Feature names are strings in an object array, as in scikit-learn.
-names = partial(_array, "names,", ("O",), lambda a, c: True)
+names = partial(_array, "strings in an object array", ("O",), lambda a, c: True)
 
 
 def words(*shape: str | int, among: tuple[str, ...]) -> Kind:
-    """Return a kind that accepts arrays of the strings in ``among``."""
-    return _array(f"strings out of {', '.join(among)},", ("U",), lambda a, c: np.isin(a, among), *shape)
+    """Return a kind that accepts arrays of this shape whose elements are strings in ``among``."""
+    return _array(f"strings, each one of {', '.join(among)},", ("U",), lambda a, c: np.isin(a, among), *shape)
 
 
 def labels(symbol: str) -> Kind:
@@ -145,7 +156,7 @@ def none_or(kind: Kind) -> Kind:
 
 
 def size(symbol: str) -> Kind:
-    """Return a kind that accepts a positive integer equal to the value of a symbol."""
+    """Return a kind that accepts a positive integer; it must equal the value of the symbol if this is known."""
     return Kind(
         f"the positive integer {symbol}",
         lambda value, sizes: type(value) is int and value >= 1 and sizes.fit((value,), (symbol,)),
@@ -154,14 +165,15 @@ def size(symbol: str) -> Kind:
 
 def word(*allowed: str) -> Kind:
     """Return a kind that accepts the given strings."""
-    return Kind(f"one of {', '.join(allowed)}", lambda value, sizes: isinstance(value, str) and value in allowed)
+    described = f"one of {', '.join(allowed)}" if len(allowed) > 1 else f"the string {allowed[0]}"
+    return Kind(described, lambda value, sizes: isinstance(value, str) and value in allowed)
 
 
 def number(*, above: float = -np.inf, below: float = np.inf) -> Kind:
-    """Return a kind that accepts finite floats between two bounds, which are excluded."""
-    least = "" if above == -np.inf else f" above {above:g}"
-    most = "" if below == np.inf else f" below {below:g}"
-    return Kind(f"a finite float{least}{most}", lambda value, sizes: type(value) is float and above < value < below)
+    """Return a kind that accepts finite floats greater than ``above`` and less than ``below``."""
+    bounds = {f" above {above:g}": above > -np.inf, f" below {below:g}": below < np.inf}
+    described = "a finite float" + " and".join(words for words, applies in bounds.items() if applies)
+    return Kind(described, lambda value, sizes: type(value) is float and above < value < below)
 
 
 def _is_row_shape(value: Any, sizes: Sizes) -> bool:

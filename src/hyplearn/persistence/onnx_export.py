@@ -16,14 +16,14 @@ from hyplearn.kernels.nystrom import LandmarkKernel
 from hyplearn.persistence.files import PathLike
 from hyplearn.types import Array
 
-# Versions of the ONNX operators and of the file format that all recent runtimes support. Graphs are not built with spox
-# or onnxscript: these give identical results for arsinh, but take 0.4 s and 0.8 s to import, and write a newer IR
-# version.
+# Versions of the ONNX operators and of the file format (IR) that all recent runtimes support. Graphs are not built with
+# the packages spox or onnxscript: in a test with arsinh, graphs built with them gave the same results, but the packages
+# take 0.4 s and 0.8 s to import, and write a newer IR version.
 OPSET, IR_VERSION = 17, 8
 
 
 class Tensor:
-    """Named output of a node. Arithmetic with numbers, arrays or other tensors adds nodes to the graph."""
+    """Named value in a graph. Arithmetic with numbers, arrays or other tensors adds nodes to the graph."""
 
     def __init__(self, graph: "Graph", name: str) -> None:
         self.graph, self.name = graph, name
@@ -42,7 +42,7 @@ class Tensor:
 
 
 class Graph:
-    """ONNX graph under construction, with methods for functions that ONNX does not provide."""
+    """ONNX graph under construction, with methods that add the nodes for functions such as log1p and arsinh."""
 
     def __init__(self, helpers: Any) -> None:
         self.onnx, self.nodes, self.constants = helpers, [], []  # type: ignore[var-annotated]
@@ -91,7 +91,7 @@ class Graph:
         return self.node("Where", self.node("Greater", u, 0.0), quotient, 1.0)
 
     def shortening_of_0_1(self, cosh: Tensor) -> Tensor:
-        """Compute the factor by which version 0.1 shortened rows whose first hyperboloid coordinate is ``cosh``."""
+        """Compute the factor by which hyplearn 0.1 multiplied rows at distance ρ; it is 1 for ρ ≤ NEAR."""
         sinh = self.node("Sqrt", (cosh - 1.0) * (cosh + 1.0))
         far = (self.node("Log", cosh + sinh) + (np.sinh(NEAR) - NEAR)) / sinh
         return self.node("Where", self.node("Greater", cosh, np.cosh(NEAR)), far, 1.0)
@@ -100,10 +100,11 @@ class Graph:
         """Return ``⟨z, w⟩`` and ``cosh ρ`` for each point x and each pair (w, p), with ``ρ = √c d(x, p)``.
 
         If ``frame`` is True, both results are multiplied by ρ / sinh ρ. As in :mod:`hyplearn.tangent`, the row z is
-        ``z = along (s - bend p)`` with ``along = 2 / g_x``, ``s = x - p`` and ``bend = c‖s‖² / g_p``.
+        ``z = along (s - bend p)`` with ``along = 2 / g_x``, ``s = x - p``, ``bend = c‖s‖² / g_p`` and the gaps
+        ``g_x = 1 - c‖x‖²`` and ``g_p = 1 - c‖p‖²``.
         """
         gaps = self.tensor(1.0) - self.sum_of_last(X * X, keep=True) * c
-        # Gaps of points outside the ball are set to NaN, so that their scores are NaN.
+        # The gaps of points outside the ball are set to NaN, so that the scores of these points are NaN.
         gaps = self.node("Where", self.node("Greater", gaps, 0.0), gaps, np.nan)
         s = self.node("Unsqueeze", X, np.array([1])) - P[None]
         bend = self.sum_of_last(s * s) * (c / (1 - c * np.sum(P**2, axis=1)))
@@ -114,7 +115,10 @@ class Graph:
         return along * products, along * (gaps * 0.5 + bend)
 
     def kernel_values(self, X: Tensor, kernel: LandmarkKernel) -> Tensor:
-        """Compute the kernel values between points and landmarks, of shape (n, n_landmarks)."""
+        """Compute the kernel values between points and landmarks, of shape (n, n_landmarks).
+
+        The formula for the heat kernel is that of two and three dimensions.
+        """
         c, L = kernel.c, kernel.landmarks
         gaps = self.tensor(1.0) - self.sum_of_last(X * X, keep=True) * c
         gaps = self.node("Where", self.node("Greater", gaps, 0.0), gaps, np.nan)
@@ -145,18 +149,19 @@ def export_onnx(estimator: Any, path: PathLike, *, dtype: str = "float64") -> No
 
     The input of the graph is ``X``, points of shape (n, n_features). Its outputs are ``label`` of shape (n,),
     ``decision`` (the values of ``decision_function``) and, if the classifier has probabilities, ``probabilities`` of
-    shape (n, n_classes). The graph computes in float64. The relative error is below 1e-6 for points with a gap
-    1 - c‖x‖² above 1e-9, and grows towards the rim. For points outside the ball, the outputs are NaN and an arbitrary
-    label.
+    shape (n, n_classes). The graph computes in float64. The relative difference of ``decision`` and ``probabilities``
+    from the results of the estimator is below 1e-6 for points with a gap 1 - c‖x‖² above 1e-9, and grows towards the
+    rim. For points outside the ball, ``label`` is arbitrary, and the other outputs are NaN, except for an
+    ``EuclideanSVC``, which has finite outputs everywhere.
 
     Parameters
     ----------
-    estimator : classifier of hyplearn
+    estimator : SVM, perceptron, logistic regression or kernel classifier of hyplearn
         Fitted classifier with ``outside="raise"``.
     path : str or path
         Path that ends in ``.onnx``. An existing file is replaced.
     dtype : {"float64", "float32"}, default="float64"
-        Type of the input ``X``; runtimes reject other types. The graph always computes in float64.
+        Type of the input ``X``; runtimes reject input of another type.
 
     Examples
     --------
@@ -173,7 +178,8 @@ def export_onnx(estimator: Any, path: PathLike, *, dtype: str = "float64") -> No
         raise ValueError(f"ONNX files end in .onnx; got {path.name!r}.\nPass {str(path.with_suffix('.onnx'))!r}.")
     if not isinstance(estimator, BallClassifier):
         raise TypeError(
-            f"Only classifiers of hyplearn can be exported to ONNX; got {type(estimator).__name__}.\n"
+            "Only SVMs, perceptrons, logistic regressions and kernel classifiers of hyplearn can be exported to ONNX; "
+            f"got {type(estimator).__name__}.\n"
             "Export the classifier of a pipeline or search by itself, or use hyplearn.save."
         )
     if dtype not in ("float64", "float32"):
@@ -195,7 +201,7 @@ def _model(estimator: Any, dtype: str) -> Any:
     graph, double, decision = Graph(onnx), onnx.TensorProto.DOUBLE, estimator.decision_
     if decision.kernel is not None and decision.kernel.name == "heat" and decision.n_features > 3:
         raise ValueError(
-            f"The heat kernel can be exported in up to 3 dimensions; the model has {decision.n_features}.\n"
+            f"The heat kernel can be exported in up to 3 dimensions; the model has {decision.n_features} features.\n"
             'Fit it with kernel="secant", or use hyplearn.save.'
         )
     K = len(decision.classes)
@@ -220,7 +226,7 @@ def _model(estimator: Any, dtype: str) -> Any:
 
 
 def _values(graph: Graph, X: Tensor, decision: Decision) -> Tensor:
-    """Return the values of all binary problems, of shape (n, P), as :mod:`hyplearn.decision.decision` computes them."""
+    """Return the uncalibrated scores of all problems, of shape (n, n_problems), as in :meth:`Decision.values`."""
     W, P, c = decision.weights, decision.points, decision.c
     if decision.link == "arsinh":
         products, _ = graph.row_products(X, np.sqrt(c) * W, P, c=c, frame=False)
@@ -247,7 +253,7 @@ def _probabilities(graph: Graph, scores: Tensor, decision: Decision) -> Tensor:
 
 
 def _index(graph: Graph, scores: Tensor, decision: Decision) -> Tensor:
-    """Return the index of the predicted class, given by the sign of the score or by the largest score."""
+    """Return the index of the predicted class, from the sign of the score (two classes) or the largest score."""
     if not decision.is_binary:
         return graph.node("ArgMax", scores, axis=1, keepdims=0)
     return graph.node("Cast", graph.node("Greater", graph.sum_of_last(scores), 0.0), to=7)  # 7 is the ONNX type int64
@@ -263,6 +269,6 @@ def _label_values(classes: Array) -> Array:
     if kind in "UO" and all(isinstance(label, str) for label in classes):
         return classes.astype(object)
     raise ValueError(
-        f"ONNX supports integer, float, boolean and string labels; got {classes.dtype}.\n"
+        f"ONNX supports only labels that are strings, booleans, floats or integers below 2**63; got {classes.dtype}.\n"
         "Fit with labels of one of these types."
     )

@@ -1,4 +1,4 @@
-"""Allowed values of the parameters of estimators: a description and a test for each parameter name."""
+"""Allowed values of the parameters of estimators: a description, a test and advice for each parameter name."""
 
 import numbers
 from collections.abc import Callable
@@ -9,6 +9,9 @@ import numpy as np
 from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.kinds import are_inside
 from hyplearn.reference import STRATEGIES
+
+# Maximum of |n_jobs| in a file. No computer has as many cores, so a larger number is an error or an attack.
+MOST_JOBS = 2**20
 
 
 class Parameter(NamedTuple):
@@ -28,7 +31,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def number_in(*, above: float = -np.inf, below: float = np.inf, closed: bool = False) -> Parameter:
-    """Return a parameter that accepts numbers between two bounds; the lower bound is included if ``closed``."""
+    """Return a parameter that accepts numbers in the interval (above, below), or [above, below) if ``closed``."""
     lower = f"[{above:g}" if closed else f"({above:g}"
     return Parameter(
         f"a number in {lower}, {below:g})",
@@ -37,20 +40,21 @@ def number_in(*, above: float = -np.inf, below: float = np.inf, closed: bool = F
 
 
 def integer(least: int, *, none: bool = False, most: int = 2**62) -> Parameter:
-    """Return a parameter that accepts integers between two bounds; if ``none``, None is also allowed."""
+    """Return a parameter that accepts integers from ``least`` to ``most``; if ``none``, None is also allowed."""
     described = f"an integer of at least {least}" + (f" and at most {most}" if most < 2**62 else "")
-    described += " or None" if none else ""
+    described += ", or None" if none else ""
     return Parameter(described, lambda value: (none and value is None) or (_is_whole(value) and least <= value <= most))
 
 
 def choice(*allowed: str | None) -> Parameter:
-    """Return a parameter that accepts only the given strings; None may be one of them."""
+    """Return a parameter that accepts only the given values, which are strings or None."""
     described = ", ".join("None" if word is None else f'"{word}"' for word in allowed)
-    return Parameter(f"one of {described}", lambda value: isinstance(value, str | None) and value in allowed)
+    described = f"one of {described}" if len(allowed) > 1 else described
+    return Parameter(described, lambda value: isinstance(value, str | None) and value in allowed)
 
 
 def or_word(parameter: Parameter, *words: str | None) -> Parameter:
-    """Return a parameter that accepts the values of ``parameter`` and the given strings."""
+    """Return a parameter that accepts the values of ``parameter`` and the given words, which are strings or None."""
     others = choice(*words)
     return Parameter(
         f"{parameter.words}, or {others.words}", lambda value: others.holds(value) or parameter.holds(value)
@@ -58,7 +62,7 @@ def or_word(parameter: Parameter, *words: str | None) -> Parameter:
 
 
 def _are_numbers(value: Any, right: Callable[[Any], Any], *dimensions: int) -> bool:
-    """Return whether a value is an array, list or tuple of numbers that pass the test ``right``.
+    """Return whether a value is a non-empty array, list or tuple of numbers that pass the test ``right``.
 
     ``dimensions`` lists the allowed numbers of axes.
     """
@@ -107,7 +111,6 @@ HIERARCHY = Parameter(
     _is_hierarchy,
     "Set hierarchy to a dict: {node: list(graph.predecessors(node)) for node in graph}, and save again.",
 )
-CURVATURE = number_in(below=0.0)
 SWITCH = Parameter("True, False or an integer", lambda value: isinstance(value, (bool, np.bool_)) or _is_whole(value))
 PARAMETERS = {
     "reference": Parameter(
@@ -135,13 +138,15 @@ PARAMETERS = {
     **dict.fromkeys(("max_iter", "max_epochs", "n_components", "n_neighbors"), integer(1)),
     "folds": integer(2),
     "n_jobs": Parameter(
-        "an integer other than 0, or None",
-        lambda value: value is None or (_is_whole(value) and 0 < abs(value) <= 2**20),
+        f"an integer from {-MOST_JOBS} to {MOST_JOBS} other than 0, or None",
+        lambda value: value is None or (_is_whole(value) and 0 < abs(value) <= MOST_JOBS),
     ),
     "random_state": integer(0, none=True, most=2**32 - 1)._replace(
         advice="A model file cannot store the state of a generator: call set_params(random_state=0), and save again."
     ),
-    "class_weight": Parameter('None, "balanced", or a dict from labels to non-negative weights', _is_class_weight),
+    "class_weight": Parameter(
+        'None, "balanced", or a dict from labels to finite, non-negative weights', _is_class_weight
+    ),
     "loss": choice("hinge", "squared_hinge"),
     "margin": choice("bound", "exact"),
     "keep": choice("auto", "last", "average", "best"),
@@ -162,20 +167,19 @@ PARAMETERS = {
     ),
     "layout": choice("sarkar", "wedges"),
     **dict.fromkeys(("spread", "scale"), or_word(number_in(above=0.0), "auto")),
-    "curvature": CURVATURE._replace(holds=lambda value: CURVATURE.holds(value) and value > -np.inf),
+    "curvature": number_in(below=0.0),
 }
 
 
 def check_parameters(found: dict[str, Any], expected: dict[str, Parameter]) -> None:
-    """Raise unless the parameters have the expected names and allowed values."""
+    """Raise unless the parameters have the expected names and allowed values, and ``reference`` is inside the ball."""
     if set(found) != set(expected):
-        missing, unknown = sorted(set(expected) - set(found)), sorted(set(found) - set(expected))
-        raise FlawError(
-            f"the estimator has the wrong parameters: {missing!r:.200} are missing, and {unknown!r:.200} are unknown"
-        )
+        wrong = {"missing": set(expected) - set(found), "unknown": set(found) - set(expected)}
+        listed = (f"{', '.join(map(repr, sorted(names))):.200} ({word})" for word, names in wrong.items() if names)
+        raise FlawError(f"the parameters do not match the class of the estimator: {'; '.join(listed)}")
     for name, parameter in expected.items():
         if not parameter.holds(found[name]):
-            shown = " ".join(repr(found[name]).split())  # the repr of a torch module has many lines
+            shown = " ".join(repr(found[name]).split())  # join the lines: the repr of a torch module has many
             raise FlawError(f"{name} must be {parameter.words}; it is {shown:.80}", parameter.advice)
     reference = found.get("reference", "origin")
     if isinstance(reference, (list, tuple, np.ndarray)) and not are_inside(

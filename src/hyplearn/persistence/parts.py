@@ -1,4 +1,7 @@
-"""Split composite attributes into parts, which are stored in a model file under names such as "attribute.part"."""
+"""Split composite attributes into parts with names such as "attribute.part", and restore them from the parts.
+
+Model files contain the parts. Attributes from files of version 0.1 are converted to the current version.
+"""
 
 import dataclasses
 from typing import Any
@@ -18,7 +21,7 @@ from hyplearn.solvers.sgd import Descent
 
 Values = dict[str, Any]
 # Types of composite attributes: a dict, a named tuple, or the type of the items in a list with one item per binary
-# problem. The fields of list items are stacked.
+# problem. The values of each field of such items are stacked in one array.
 COMPOSED: dict[str, type[Any]] = {
     "_descents": Descent,
     "_perceptrons": Perceptron,
@@ -51,7 +54,11 @@ def take_apart(state: Values) -> Values:
 
 
 def put_together(parts: Values, parameters: Values, *, streams: bool) -> Values:
-    """Restore attributes from their parts; if ``streams`` is True, a missing ``_descents`` becomes an empty list."""
+    """Restore attributes from their parts.
+
+    ``streams`` is True for classes with the attribute ``_descents``. If the parts of a fitted estimator of such a class
+    do not contain it, it is set to [].
+    """
     state = {name: value for name, value in parts.items() if "." not in name}
     for name, made_of in COMPOSED.items():
         own = {key.partition(".")[2]: value for key, value in parts.items() if key.startswith(f"{name}.")}
@@ -70,7 +77,7 @@ def put_together(parts: Values, parameters: Values, *, streams: bool) -> Values:
 
 
 def _items(made_of: Any, columns: Values) -> list[Any]:
-    """Create one object per binary problem from the stacked values of its fields."""
+    """Create one object per binary problem; each column contains the values of one field, one per problem."""
     given = {field.name for field in dataclasses.fields(made_of) if field.init}
     items = []
     for k in range(len(columns["w"])):
@@ -98,7 +105,7 @@ def _parts_of_decision(decision: Decision) -> Values:
             parts["sharpness"] = float(decision.calibration.sharpness)
         if decision.calibration.floor:
             parts["floor"] = float(decision.calibration.floor)
-    if decision.kernel is not None:  # scale and landmarks of the kernel are attributes of the estimator
+    if decision.kernel is not None:  # its scale and landmarks are attributes of the estimator
         parts["kernel"] = decision.kernel.name
     return {PREFIX + name: value for name, value in parts.items()}
 
@@ -177,5 +184,6 @@ def _old_calibration(parameters: Values, attributes: Values) -> Calibration | No
         return None
     slopes, offsets = np.array(attributes["sigmoids_"], dtype=np.float64).T.copy()
     if len(slopes) == 1 and parameters.get("calibration") != "training" and slopes[0] <= 0:
-        slopes, offsets = np.array([FLAT]), np.zeros(1)  # version 0.1 predicted the class from the sign of the distance
+        # Version 0.1 predicted the class from the sign of the score; a positive slope and no offset keep this sign.
+        slopes, offsets = np.array([FLAT]), np.zeros(1)
     return Calibration(slopes, offsets, float(attributes["sharpness_"]))

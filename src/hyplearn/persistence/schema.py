@@ -25,7 +25,8 @@ from hyplearn.persistence.parameters import (
 )
 
 Attributes = dict[str, Any]
-# Attributes that are repeated in the header as plain JSON, so that the certificate can be read without decoding arrays.
+# Attributes that show how good a fit is. They are repeated in the header as plain JSON, under the name "certificate",
+# so that they can be read without decoding arrays.
 CERTIFICATE = ("status_", "primal_", "dual_", "dual_gap_", "objective_", "converged_", "mistake_bound_", "margin_")
 
 
@@ -33,8 +34,9 @@ CERTIFICATE = ("status_", "primal_", "dual_", "dual_gap_", "objective_", "conver
 class Schema:
     """Schema of one class of estimators; ``fitted`` lists the kinds of its fitted attributes.
 
-    ``checks`` are functions that check attributes and parameters together. ``choices`` are the parameters whose allowed
-    values differ from those of other classes. ``settings`` are attributes that may be set before a fit.
+    ``checks`` are functions that check attributes and parameters together. ``choices`` contains the allowed values of
+    parameters that are missing in PARAMETERS or have other allowed values there. ``settings`` lists the kinds of
+    attributes that may be set before a fit.
     """
 
     cls: type[Any]
@@ -45,7 +47,7 @@ class Schema:
 
     @property
     def parameters(self) -> dict[str, Parameter]:
-        """Allowed values of all parameters, by the name of the parameter."""
+        """Allowed values of all parameters, by parameter name."""
         known = {**PARAMETERS, **self.choices}
         return {name: known[name] for name in self.cls._get_param_names()}
 
@@ -73,7 +75,7 @@ class Schema:
 
 
 def _absolute_curvature(parameters: dict[str, Any], attributes: Attributes) -> float:
-    """Return the absolute value of the curvature, from the fitted attribute or else from the parameter."""
+    """Return the absolute value of ``curvature_`` (if missing, of ``curvature``), or 1 if the value is not a number."""
     found = attributes.get("curvature_", parameters.get("curvature", -1.0))
     return -float(found) if isinstance(found, numbers.Real) else 1.0
 
@@ -81,12 +83,12 @@ def _absolute_curvature(parameters: dict[str, Any], attributes: Attributes) -> f
 _FEATURES = {"n_features_in_": size("d"), "feature_names_in_": kinds.names("d").perhaps}
 _LABELS = {**_FEATURES, "classes_": kinds.labels("K")}
 _DECISION: dict[str, Kind] = {
-    "decision_.link": kinds.word("arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball").perhaps,
-    "decision_.weights": real("P", "m").perhaps,
-    "decision_.points": points("P", "d").perhaps,
-    "decision_.intercepts": real("P").perhaps,
-    "decision_.gain": number(above=0.0, below=kinds.LARGEST_NUMBER).perhaps,
-    "decision_.through_points": kinds.BOOL.perhaps,
+    "decision_.link": kinds.word("arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball"),
+    "decision_.weights": real("P", "m"),
+    "decision_.points": points("P", "d"),
+    "decision_.intercepts": real("P"),
+    "decision_.gain": number(above=0.0, below=kinds.LARGEST_NUMBER),
+    "decision_.through_points": kinds.BOOL,
     "decision_.slopes": real("P").perhaps,
     "decision_.offsets": real("P").perhaps,
     "decision_.mixing": real("P", "P").perhaps,

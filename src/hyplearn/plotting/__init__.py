@@ -1,4 +1,6 @@
-"""Plots of the disk. As in scikit-learn, ``from_estimator`` computes a display, and ``plot`` draws it.
+"""Plots of points and classifiers in the disk and in tangent spaces, and of ratios of fitted to given distances.
+
+As in scikit-learn, a display is computed first, for example by ``from_estimator``, and then drawn by ``plot``.
 
 Drawing requires matplotlib, which is imported when ``plot`` is first called. Legends are drawn to the right of the
 axes. If you pass axes of your own, create their figure with ``layout="compressed"``, so that there is space for the

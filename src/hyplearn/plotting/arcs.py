@@ -1,8 +1,9 @@
 r"""Geodesics, hypercycles and circles in the disk, computed as circular arcs.
 
-A geodesic meets the rim at right angles. The hypercycle at the signed distance h from a geodesic meets the rim in the
-same two points, where its angle to the geodesic is :math:`\operatorname{gd}(\sqrt c\, h)`, with the Gudermannian
-function gd. Every such curve is therefore defined by two points of the rim and one angle, even if it is straight.
+H(w, p) denotes the geodesic through p with normal w. A geodesic meets the rim at right angles. The hypercycle at the
+signed distance h from a geodesic meets the rim in the same two points, where its angle to the geodesic is
+:math:`\operatorname{gd}(\sqrt c\, h)`, with the Gudermannian function gd. Every geodesic and every hypercycle is
+therefore defined by two points of the rim and one angle, even if it is straight.
 """
 
 import numpy as np
@@ -15,16 +16,16 @@ from hyplearn.types import Array
 def hypercycle(w: Array, p: Array, height: float = 0.0, *, c: float = 1.0, n_points: int = 401) -> Array:
     r"""Return points of the disk at the signed distance ``height`` from the geodesic H(w, p), from rim to rim.
 
-    The chord between the two ends has the centre m, the half-length a, the unit direction τ and the unit normal ν on
-    the side of w. The points are
+    The chord between the two ends on the rim has the centre m, the half-length a, the unit direction τ and the unit
+    normal ν on the side of w. The points are
 
     .. math::
         m + a \frac{\sin u \varphi}{\sin \varphi} \tau + a \frac{\cos u \varphi - \cos \varphi}{\sin \varphi} \nu,
         \qquad -1 \le u \le 1, \quad \tan \varphi_0 = -\frac{\langle m, \nu \rangle}{a}, \quad
         \varphi = \varphi_0 + \operatorname{gd}(\sqrt c \, \text{height})
 
-    This is computed with sin x / x, so that a diameter (φ = 0) needs no special case. The first and the last point are
-    on the rim.
+    The code evaluates this formula with the function sin x / x, so that a diameter (φ = 0) needs no special case. The
+    first and the last point are on the rim.
 
     Examples
     --------
@@ -58,16 +59,19 @@ def circle(p: Array, radius: float, *, c: float = 1.0, n_points: int = 401) -> A
 
 
 def boundary_curve(found: Boundary, *, c: float = 1.0, shift: float = 0.0) -> Array:
-    """Return the curve at the signed distance ``shift`` from a boundary; by default, the boundary itself."""
+    """Return the curve at the signed distance ``shift`` from a boundary; by default, the boundary itself.
+
+    A circle shrinks at most to its centre.
+    """
     if isinstance(found, Sphere):
         return circle(found.p, max(0.0, found.radius + found.side * shift), c=c)
     return hypercycle(found.w, found.p, found.height + shift, c=c)
 
 
 def segment(x: Array, y: Array, *, c: float = 1.0, n_points: int = 33) -> Array:
-    r"""Return points at equal angles along the geodesics from rows of x to rows of y, of shape (..., n_points, 2).
+    r"""Return points along the geodesics from rows of x to the same rows of y, as an array of shape (..., n_points, 2).
 
-    Geodesics are circular arcs. Half the central angle of an arc is
+    Geodesics are circular arcs, and the points divide each arc into equal parts. Half the central angle of an arc is
 
     .. math:: \varphi = \arctan \frac{c\, (x_0 y_1 - x_1 y_0)}{1 - c \langle x, y \rangle}
     """
@@ -77,7 +81,7 @@ def segment(x: Array, y: Array, *, c: float = 1.0, n_points: int = 33) -> Array:
 
 
 def _arc(start: Array, end: Array, phi: Array, n_points: int) -> Array:
-    """Return points along the circular arc with half-angle φ between two points; the arc bends left if φ > 0."""
+    """Return points along the circular arc of central angle 2φ from start to end; it is left of its chord if φ > 0."""
     u, phi = np.linspace(-1, 1, n_points)[:, None], np.asarray(phi)[..., None, None]
     centre, half = (start + end)[..., None, :] / 2, (end - start)[..., None, :] / 2
     left = np.stack([-half[..., 1], half[..., 0]], axis=-1)
@@ -92,7 +96,9 @@ def _sinc(x: Array) -> Array:
 
 
 def rim_points(w: Array, p: Array, *, c: float = 1.0) -> Array:
-    r"""Return the ends of the geodesic H(w, p) on the rim; seen from the first end, w points to the left.
+    r"""Return the two ends of the geodesic H(w, p) on the rim.
+
+    On the way from the first end to the second, w points to the left.
 
     .. math:: p \oplus \frac{\pm t}{\sqrt c} = p + \frac{1 - c\|p\|^2}{c} \frac{s}{\|s\|^2},
               \qquad s = p \pm \frac{t}{\sqrt c}, \quad t \perp w, \quad \|t\| = 1
@@ -104,7 +110,7 @@ def rim_points(w: Array, p: Array, *, c: float = 1.0) -> Array:
 
 
 def bisector(a: Array, b: Array, *, c: float = 1.0) -> tuple[Array, Array]:
-    """Return the geodesic (w, p) of the points that are equally far from a and b; w points towards b."""
+    """Return w and p of the geodesic whose points are equally far from a and b; w points towards b."""
     p = midpoint(a, b, c=c)
     return log_map(b, p, c=c), p
 
@@ -115,9 +121,10 @@ def outline(V: Array, *, c: float = 1.0, n_points: int = 61) -> Array:
 
 
 def minkowski_normal(w: Array, p: Array, *, c: float = 1.0) -> Array:
-    r"""Return the unit vector N with ``[N, X] = sinh(√c d)`` for points x at the signed distance d from H(w, p).
+    r"""Return N with ``[N, N] = 1`` and ``[N, X] = sinh(√c d)`` for points x at the signed distance d from H(w, p).
 
-    X denotes the hyperboloid coordinates of x, and [N, X] the Minkowski product.
+    X denotes the hyperboloid coordinates of x, scaled to curvature -1, and [N, X] the Minkowski product, in which the
+    product of the first coordinates is subtracted.
 
     .. math:: N = \Bigl(\frac{2 \sqrt c \langle p, n \rangle}{1 - c\|p\|^2}, \;
               n + \frac{2 c \langle p, n \rangle}{1 - c\|p\|^2}\, p\Bigr), \qquad n = w / \|w\|
@@ -128,7 +135,10 @@ def minkowski_normal(w: Array, p: Array, *, c: float = 1.0) -> Array:
 
 
 def geodesic_of(N: Array, *, c: float = 1.0) -> tuple[Array, Array] | None:
-    """Return the geodesic (w, p) on which ``[N, X] = 0``, with p nearest to the centre; None if it does not exist."""
+    """Return w and p of the geodesic on which ``[N, X] = 0``, or None if there is no such geodesic.
+
+    Of all points of the geodesic, p is the one nearest to the centre.
+    """
     length = np.linalg.norm(N[1:])
     if not length > abs(N[0]):
         return None

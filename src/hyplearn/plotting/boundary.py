@@ -59,8 +59,9 @@ class BoundaryDisplay(Display):
     wrong : array of shape (k, 2), optional
         Positions of misclassified points in the plot, if they cannot be recognised from the regions.
     leads : array of shape (m, m), optional
-        Difference between the two highest scores at pixels next to another region, and 1 elsewhere. The lines between
-        regions are interpolated from these values. If ``leads`` is None, the lines are halfway between the pixels.
+        Difference between the two highest scores at pixels next to another region; 1 elsewhere, and everywhere if the
+        classifier has no scores that agree with its predictions. The lines between regions are interpolated from these
+        values. If ``leads`` is None, the lines are halfway between the pixels.
     set_sizes : array of shape (s, s), optional
         Number of classes in the prediction set at each pixel of the square around the disk, for a classifier with
         ``predict_set``.
@@ -110,19 +111,20 @@ class BoundaryDisplay(Display):
         Parameters
         ----------
         estimator : fitted classifier with `predict` and `classes_`
-            Classifier of points in the ball, or a pipeline that ends with a classifier. Boundaries are drawn as arcs if
-            :func:`hyplearn.decision.decision_of` finds them: equidistants of a geodesic, or circles, for two classes,
-            and geodesics for more classes. Otherwise, boundaries are visible only as edges of the regions.
+            Classifier of points in the ball, or a pipeline that ends with such a classifier. Boundaries are drawn as
+            arcs if :func:`hyplearn.decision.decision_of` finds them: equidistants of a geodesic, or circles, for two
+            classes, and geodesics for more classes. Otherwise, boundaries are visible only as edges of the regions.
         X, y : array-like, optional
             Points to draw over the regions, and their classes. In more than two dimensions X is required, because the
             plane of the plot is chosen from the points.
         curvature : float, optional
             Sectional curvature; by default the curvature of the estimator, or -1 if it has none.
         margin : float, optional
-            Hyperbolic distance from the hyperplane between two classes at which margins are drawn as hypercycles. The
-            default is the margin ⟨z, w⟩ = ±1 for an SVM with ``margin="exact"``, and ``margin_``, if it is positive,
-            for other classifiers. The lines ⟨f, w⟩ = ±1 of an SVM with ``margin="bound"`` are not hypercycles; they are
-            drawn by :class:`TangentDisplay`. The rows z and f are defined in :mod:`hyplearn.tangent`.
+            Hyperbolic distance from the boundary of two classes, without the offset of a calibration, at which margins
+            are drawn as hypercycles or circles. The default is the distance at which ⟨z, w⟩ = ±1 for an SVM with
+            ``margin="exact"``, and ``margin_``, if it is positive, for other classifiers. The lines ⟨f, w⟩ = ±1 of an
+            SVM with ``margin="bound"`` are not hypercycles; they are drawn by :class:`TangentDisplay`. The rows z and f
+            are defined in :mod:`hyplearn.tangent`.
         resolution : int
             Number of pixels along the diameter of the disk.
         edges, most_markers
@@ -133,10 +135,12 @@ class BoundaryDisplay(Display):
         The reference point, margins and support vectors are drawn only for two classes. In more than two
         dimensions, the plot shows a geodesic plane, which the title describes:
 
-        - If the boundary between two classes is an equidistant of a hyperplane H(w, p), the plane passes through p
-          along w and along the direction in which the points vary most. Points are moved into the plane along H.
-        - If the boundary is a sphere, the plane passes through its centre, and points are rotated into the plane. In
-          both cases, the side of each point and its distance to the boundary are preserved.
+        - If the boundary between two classes is an equidistant of the hyperplane H(w, p) through p with normal w, the
+          plane passes through p along w and along the direction orthogonal to w in which the points vary most. Points
+          are moved into the plane so that their distances to H do not change.
+        - If the boundary is a sphere, the plane passes through its centre along the two directions in which the points
+          vary most, and points are rotated into the plane. In both cases, the side of each point and its distance to
+          the boundary are preserved.
         - Otherwise, the plane passes through the mean of the points, along two directions that separate the means of
           the predicted classes, and points are projected orthogonally. Each pixel shows the class that is predicted for
           most of the 15 nearest points. The title gives the percentage of points that lie in the region of their
@@ -246,7 +250,7 @@ class BoundaryDisplay(Display):
             ax.contour(self.grid, self.grid, side, **style).set_clip_path(rim)
 
     def sides(self) -> Iterator[tuple[int, Array]]:
-        """Yield the class code of each region, with values on the grid that are positive inside and negative outside.
+        """Yield each region's class code, and values on the grid: positive in the region, and negative elsewhere.
 
         Between two pixels of different regions, the values of both regions interpolate to 0 at the same place. If the
         disk has only one region, nothing is yielded.
@@ -286,7 +290,7 @@ class BoundaryDisplay(Display):
 
 
 def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0) -> float | None:
-    r"""Return the hyperbolic distance from the boundary of a binary problem to its margins, or None without margins.
+    r"""Return the hyperbolic distance from the boundary of a binary problem to its margins; None if it has no margins.
 
     The distance is ``given`` unless this is None. The default for an SVM with ``margin="exact"`` is
     :math:`\operatorname{arsinh}(\sqrt c / \|w\|) / \sqrt c`, the distance at which ⟨z, w⟩ = 1. The default for other
@@ -295,7 +299,8 @@ def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0
     if given is not None:
         if not 0 < given < np.inf:
             raise ValueError(
-                f"margin must be a positive hyperbolic distance; got {given!r}.\nPass a positive one, or omit margin."
+                f"margin must be a positive finite hyperbolic distance; got {given!r}.\n"
+                "Pass such a distance, or omit margin."
             )
         return float(given)
     if getattr(estimator, "margin", None) == "exact":
@@ -311,10 +316,11 @@ def support_of(estimator: Any) -> Array | None:
 
 
 def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: float) -> tuple[Array, Array, Array]:
-    """Return the pixel centres, the class code of each pixel (-1 outside), and its lead (see `predicted_leads`).
+    """Return the pixel centres along one side, and the class code and the lead of each pixel; codes outside are -1.
 
-    A pixel on the rim whose centre is outside the disk gets the class of its innermost corner. If such pixels were left
-    empty, the rim would look notched.
+    Leads (see :func:`predicted_leads`) are computed only for pixels next to another region; other leads are 1. A pixel
+    on the rim whose centre is outside the disk gets the class of its innermost corner. If such pixels were left empty,
+    the rim would look notched.
     """
     radius = 1 / np.sqrt(c)
     grid = radius * pixel_centres(resolution)
@@ -340,7 +346,7 @@ def _beside_another(regions: Array) -> Array:
 
 
 def _continued(values: Array, outside: Array) -> Array:
-    """Return a copy in which pixels outside the disk have the value of their diagonal neighbour towards the centre."""
+    """Return a copy of ``values`` in which pixels outside the disk have the value of the pixel diagonally inwards."""
     row, column = np.nonzero(outside)
     inwards = (i - np.sign(2 * i + 1 - len(values)) for i in (row, column))
     values = values.copy()
@@ -366,7 +372,7 @@ def set_sizes(estimator: Any, c: float) -> Array | None:
 
 
 def points_inside(estimator: Any, X: Array) -> Array:
-    """Project points into the ball, with a warning, if the classifier has ``outside="project"``; otherwise return X."""
+    """Move points outside the ball into it, with a warning, if the classifier has ``outside="project"``."""
     return inside_rows(estimator, X)[0] if getattr(estimator, "outside", "") == "project" else X
 
 
@@ -384,11 +390,12 @@ def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision) -> Itera
 
 
 def pairwise_normals(decision: Decision | ForeignDecision) -> Iterator[tuple[int, int, Array]]:
-    """Yield two class codes and a vector N for each pair of classes, which are equally likely where ``[N, X] = 0``.
+    """Yield the codes of each pair of classes and a vector N; the classes are equally likely where ``[N, X] = 0``.
 
-    X denotes hyperboloid coordinates. If each class has a hyperplane, the classes are ranked by multiples of the
-    hyperbolic sines of the signed distances to the hyperplanes. These sines are linear in X, so the boundary between
-    two classes is a geodesic.
+    X denotes hyperboloid coordinates, and [N, X] the Minkowski product. If each class has a hyperplane, and the classes
+    are ranked by multiples of the hyperbolic sines of the signed distances to these hyperplanes, N is a difference of
+    multiples of their normals, because the sines are linear in X. Otherwise, N is the normal of the hyperplane between
+    the two classes; pairs of classes without such a hyperplane are left out.
     """
     pairs, steepness = combinations(range(len(decision.classes)), 2), decision.steepness()
     if steepness is not None:

@@ -18,7 +18,7 @@ MARKERS = {
     "triangle-down": "v",
 }  # fmt: skip
 # Share of the class colour in the tint of a region, for each marker shape in turn. Classes with the same colour have
-# different shapes, and hence different tints.
+# different shapes, and hence different tints if there are at most 40 classes.
 TINTS = (0.24, 0.42, 0.14, 0.33)
 # Maximum number of characters of a name in a legend. The middle of longer names is left out.
 MOST_LETTERS = 40
@@ -81,7 +81,8 @@ class Display:
     def save(self, path: str | PathLike[str], *, dpi: float = DPI) -> None:
         """Write the figure to a .png, .svg or .pdf file. Call :meth:`plot` first.
 
-        In vector graphics, text is stored as text in Type 42 fonts, so that it can be searched and edited.
+        In vector graphics, text is stored as text (in PDF files with Type 42 fonts), so that it can be searched and
+        edited.
         """
         if self.figure_ is None:
             raise ValueError(f"This {type(self).__name__} has not been drawn.\nCall plot() before save().")
@@ -94,7 +95,7 @@ class Display:
 
 
 def _short(value: Any) -> str:
-    """Return a short representation of a value; arrays are represented by their shapes."""
+    """Return a short representation of a value; arrays are represented by their shapes, and lists by their lengths."""
     if isinstance(value, np.ndarray):
         return f"<array of shape {value.shape}>"
     if isinstance(value, (list, tuple)):
@@ -122,12 +123,12 @@ def class_colours(classes: Iterable[Any]) -> dict[Any, str]:
 
 
 def class_markers(classes: Iterable[Any]) -> dict[Any, str]:
-    """Return a marker for each class; classes with the same colour have different markers."""
+    """Return a marker for each class; up to 80 classes have different combinations of colour and marker."""
     return {label: MARKERS[style.shape] for label, style in label_styles(classes).items()}
 
 
 def class_tints(classes: Iterable[Any]) -> dict[Any, Array]:
-    """Return a pale RGB colour for the region of each class; tints of the same colour differ in strength."""
+    """Return a pale RGB colour for the region of each class; up to 40 classes have different colours."""
     from matplotlib.colors import to_rgb
 
     styles = label_styles(classes).items()
@@ -228,7 +229,10 @@ def _below_style() -> dict[str, Any]:
 
 
 def finish_legend(legend: Any) -> Any:
-    """Display the names in a legend literally instead of parsing them as formulas, and enlarge small markers."""
+    """Show the names in a legend literally, not as formulas, and limit the areas of its markers.
+
+    An area is at least 30 and at most 90 square points.
+    """
     for text in legend.get_texts():
         text.set_parse_math(False)  # without this, a $ in a class name would start a formula
     for handle in legend.legend_handles:
@@ -246,7 +250,10 @@ def shorten(name: str, most: int = MOST_LETTERS) -> str:
 
 
 def _text_style() -> dict[str, Any]:
-    """Return the text style of legends, which is small but readable."""
+    """Return the text colour and the font size of legends.
+
+    The font size is that of matplotlib's legends, but at least 8 and at most 9 points.
+    """
     from matplotlib.font_manager import FontProperties
 
     own = FontProperties(size=pyplot().rcParams["legend.fontsize"]).get_size_in_points()
@@ -303,7 +310,7 @@ class Cloud:
         return np.dstack([mixed, np.where(total > 0, FAINTEST + (1 - FAINTEST) * depth, 0)])
 
     def draw(self, ax: Any, size: float) -> None:
-        """Draw the points, as markers or as a density image; points without classes are black."""
+        """Draw the points, as markers or as a density image; points without classes have the colour INK."""
         if self.counts is not None:
             ax.imshow(self.image(), extent=self.extent, origin="lower", interpolation="nearest", zorder=2)
         shown = self.X if self.counts is None else np.empty((0, 2))

@@ -39,7 +39,8 @@ class DiskDisplay(Display):
     curvature : float
         Sectional curvature of the disk.
     edges : array of shape (m, 2), optional
-        Pairs of row numbers to connect by geodesics, such as the children and parents in a tree.
+        Pairs of row numbers. The two points of each pair, such as child and parent in a tree, are connected by a
+        geodesic.
     all_classes : array, optional
         All classes in the order of their colours; by default the classes in y. Pass it if y may not contain all
         classes.
@@ -76,7 +77,7 @@ class DiskDisplay(Display):
         all_classes: Any = None,
         most_markers: int = MOST_MARKERS,
     ) -> Self:
-        """Validate points, classes and edges, and create a display; the parameters are those of the class."""
+        """Validate points, classes and edges, and create a display; for the parameters, see :class:`DiskDisplay`."""
         c = absolute_curvature(curvature)
         X, y = check_labelled(X, y)
         if X.shape[1] != 2:
@@ -186,8 +187,10 @@ class HullDisplay(Display):
         """
         points = DiskDisplay.from_points(X, y, curvature=curvature, most_markers=most_markers)
         if len(points.classes) != 2:
+            names = [repr(label) for label in points.classes.tolist()]
+            shown = ", ".join(names if len(names) <= 5 else [*names[:5], "..."])
             raise ValueError(
-                f"HullDisplay needs exactly 2 classes; y has {len(points.classes)}: {points.classes.tolist()[:5]}.\n"
+                f"HullDisplay needs exactly 2 classes; got {len(names)} in y: {shown or 'none'}.\n"
                 "Pass labels of one class against the rest, such as y == label."
             )
         c = absolute_curvature(curvature)
@@ -232,7 +235,7 @@ class HullDisplay(Display):
         """
         if isinstance(pairs, str) or not set(pairs) <= set(STYLES):
             raise ValueError(
-                f"pairs must be a tuple of names from {list(STYLES)}; got {pairs!r}.\n"
+                f'pairs must be a tuple of "vertices", "points" or both; got {pairs!r}.\n'
                 'Pass a tuple, such as ("points",).'
             )
         return self._plot(ax, size, legend, pairs=pairs, boundary=boundary)
@@ -249,7 +252,7 @@ class HullDisplay(Display):
             self._draw_pair(ax, pair, name, boundary, c)
 
     def _named(self, pairs: tuple[str, ...]) -> dict[str, str]:
-        """Return the legend labels of the pairs to draw."""
+        """Return a dict from the names of the pairs to draw to their legend labels."""
         present = [pair for pair in STYLES if pair in pairs and pair in self.pairs]
         if len(present) == 2 and np.allclose(self.pairs["vertices"], self.pairs["points"], rtol=0, atol=SAME):
             return {"points": "closest points, both vertices"}
@@ -278,7 +281,7 @@ def check_labelled(X: Any, y: Any) -> tuple[Array, Array | None]:
     y = np.asarray(as_labels(y))
     if y.shape != X.shape[:1]:
         raise ValueError(
-            f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.\nPass one per row."
+            f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.\nPass one label per row."
         )
     if y.dtype.kind in "Of":
         check_present(y.tolist())
@@ -289,7 +292,8 @@ def check_width(X: Array, d: int, estimator: Any) -> None:
     """Raise ValueError unless X has d columns, like the data that the estimator was fitted on."""
     if X.shape[1] != d:
         raise ValueError(
-            f"X must have {d} coordinates, like the training data of {type(estimator).__name__}; got {X.shape[1]}.\n"
+            f"Points in X must have {d} coordinates, like the training data of {type(estimator).__name__}; "
+            f"got {X.shape[1]} coordinates.\n"
             "Pass points of the same ball."
         )
 

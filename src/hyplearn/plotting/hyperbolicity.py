@@ -10,7 +10,8 @@ from hyplearn.plotting.canvas import Display
 from hyplearn.plotting.palette import LIGHT
 from hyplearn.types import Array
 
-# Number of groups into which pairs are divided by distance. This is enough to see at which distances a fit is poor.
+# Maximum number of groups of pairs of points. A group contains pairs with similar given distances. Twenty groups are
+# enough to show at which distances a fit is poor.
 GROUPS = 20
 # Percentiles of the ratio in each group: the lower edge of the band, the line, and the upper edge of the band.
 PERCENTILES = (10, 50, 90)
@@ -20,8 +21,8 @@ PERCENTILES = (10, 50, 90)
 class HyperbolicityDisplay(Display):
     """Plot of the ratio of fitted to given distances, for fits in a tree, in hyperbolic space and in flat space.
 
-    Pairs are grouped by their given distances. The line shows the median ratio in each group, and the band contains the
-    middle 80 % of the ratios. An exact fit is a horizontal line at 1.
+    Pairs of points are grouped by their given distances. Each line shows the median ratio in each group, and the band
+    around it contains the middle 80 % of the ratios. An exact fit is a horizontal line at 1.
 
     Parameters
     ----------

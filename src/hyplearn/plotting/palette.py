@@ -1,9 +1,10 @@
 """Marker colours and shapes for classes, on light and dark backgrounds. This module does not import matplotlib.
 
-There are ten colours, which readers with normal vision and readers with any type of dichromacy can distinguish: all
-CIEDE2000 differences are at least 13. Each colour has a contrast of at least 3 : 1 to the background. If there are more
-than ten classes, the colours are repeated with another shape. The colours were computed with
-``experiments/colour_vision.py``, which defines and measures these properties.
+There are ten colours for each background. Readers with normal vision and readers with any type of dichromacy can
+distinguish them: for each of these readers, the CIEDE2000 difference of any two colours is at least 13. Each colour has
+a contrast of at least 3 : 1 to its background. If there are more than ten classes, the colours are repeated with
+another shape. The colours were computed with ``experiments/colour_vision.py``, which defines and measures these
+properties.
 """
 
 from collections.abc import Iterable
@@ -66,7 +67,7 @@ def class_styles(n: int, *, dark: bool = False) -> list[ClassStyle]:
 
 
 def label_styles(labels: Iterable[Any], *, dark: bool = False) -> dict[Any, ClassStyle]:
-    """Return a dict from labels to styles, in the given order; a class called "other" comes last and is grey."""
+    """Return a dict from labels to styles, in the order of ``labels``; "other" is moved to the end and is grey."""
     labels = list(labels)
     named = [label for label in labels if str(label) != "other"]
     styles = dict(zip(named, class_styles(len(named), dark=dark), strict=True))

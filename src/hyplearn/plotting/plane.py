@@ -1,11 +1,11 @@
 r"""Projections of points in more than two dimensions onto a geodesic plane.
 
-The plane passes through p and is spanned by the unit vectors n and e. Let z be the scaled tangent vector of a point at
-p (:func:`hyplearn.tangent.z_features`), and ρ its distance to p in units of 1/√c. The hyperboloid coordinates of the
-point relative to p are:
+The plane passes through p and is spanned by the orthonormal vectors n and e. For a point x, let z be its scaled tangent
+vector at p (:func:`hyplearn.tangent.z_features`), and ρ its distance to p in units of 1/√c. Let H be the hyperplane
+through p with normal n. The hyperboloid coordinates of x relative to p are:
 
 - the time coordinate :math:`T = \cosh \rho`,
-- :math:`a = \langle \sqrt c z, n \rangle`, the hyperbolic sine of the signed distance to the hyperplane H(n, p),
+- :math:`a = \langle \sqrt c z, n \rangle`, the hyperbolic sine of the signed distance to H in units of 1/√c,
 - :math:`b = \langle \sqrt c z, e \rangle`,
 - further coordinates r, which the plot does not show.
 
@@ -14,7 +14,8 @@ unchanged:
 
 - along the boundary: :math:`(T, a, b) \mapsto (\lambda T, a, \lambda b)` with :math:`\lambda^2 = (1 + a^2) / (T^2 -
   b^2)`. The foot of x on H is projected orthogonally onto the geodesic along e, and x stays on the same side of H, at
-  the same distance. A classifier whose boundary is H predicts the same class for a point and for its projection.
+  the same distance. A classifier whose boundary is H or an equidistant of H predicts the same class for a point and
+  for its projection.
 - around p: :math:`(T, a, b) \mapsto (T, \mu a, \mu b)` with :math:`\mu^2 = (T^2 - 1) / (a^2 + b^2)`. The distance to p
   is preserved, so that a point stays on the same side of every sphere around p.
 - nearest: :math:`(T, a, b) / \sqrt{T^2 - a^2 - b^2}` is the nearest point of the plane. The prediction at this point
@@ -37,7 +38,7 @@ from hyplearn.plotting.disk import check_width
 from hyplearn.tangent import frame_coordinates, from_frame, z_features
 from hyplearn.types import Array
 
-# Maximum number of coordinates per call of predict (32 MiB), which limits memory use.
+# Maximum number of coordinates per call of a method of the classifier (32 MiB), which limits memory use.
 BLOCK_NUMBERS = 2**22
 # Number of nearest points that vote on the class of a pixel. With more voters, regions are smoother, but small regions
 # disappear.
@@ -45,47 +46,52 @@ VOTERS = 15
 # Maximum number of points that vote, which is enough to find the class of every pixel. If there are more points, only
 # the points in evenly spaced rows vote.
 MOST_VOTERS = 20_000
-# Minimum lead of a predicted class (see ``predicted_leads``). Boundaries are drawn where a signed lead changes its
-# sign, and 0 has no sign.
+# Minimum lead of a predicted class (see ``predicted_leads``). To draw the region of a class, leads outside the region
+# are negated, and the edge is drawn where the sign changes. A lead of 0 would have no sign.
 LEAST_LEAD = 1e-12
 # Weight of two regularisation terms, which are added to matrices with trace 1. The second moments of all points are
-# added to the second moments of the class means; they matter only if the class means do not determine two directions.
-# The identity is added to the second moments within classes, so that this matrix is invertible.
+# added to the second moments of the class means; this matters only if the class means do not determine two directions.
+# The identity, divided by the dimension, is added to the second moments within classes, so that this matrix is
+# invertible.
 SPREAD_WEIGHT = 1e-3
 
 
 @dataclass(frozen=True)
 class Plane:
-    """Geodesic plane in the ball, which is drawn as a disk with p at its centre."""
+    """Geodesic plane through p in the ball; the plane is drawn as a disk with p at the centre."""
 
     p: Array  # the point at the centre of the plot
     basis: Array  # orthonormal directions at p, drawn to the right and upwards, of shape (2, d)
     c: float  # absolute value of the curvature
     projection: Literal["along", "around", "nearest"]
     neighbours: PoincareKNeighborsClassifier | None = None  # classifier of the regions if projection="nearest"
-    agreement: float = 1.0  # fraction of points that lie in the region of their predicted class
+    agreement: float = 1.0  # fraction of voting points in the region of their predicted class
 
     @classmethod
     def across(cls, w: Array, p: Array, X: Array, c: float) -> Self:
-        """Return the plane through p along w and the direction orthogonal to w in which the points vary most."""
+        """Return the plane through p along w and the direction orthogonal to w in which X spreads most around p."""
         n = w / np.linalg.norm(w)
         flat = np.eye(len(n)) - np.outer(n, n)
-        # The eigenvalue of n is set to -1, so that n is the last eigenvector and is never chosen.
+        # The eigenvalue of n is set to -1, the smallest of all, so that n is never one of the leading eigenvectors.
         leading = _leading(flat @ _spread(frame_coordinates(X, p, c=c)) @ flat - np.outer(n, n))
         return cls(p, np.stack([n, leading[0]]), c, "along")
 
     @classmethod
     def about(cls, p: Array, X: Array, c: float) -> Self:
-        """Return the plane through p along the two directions in which the points vary most."""
+        """Return the plane through p along the two orthogonal directions in which X spreads most around p."""
         return cls(p, _leading(_spread(frame_coordinates(X, p, c=c))), c, "around")
 
     @classmethod
     def between(cls, X: Array, codes: Array, c: float) -> Self:
-        """Return a plane through the mean of the points, chosen so that it best separates their predicted classes."""
+        """Return a plane through the mean of the points X, chosen to separate the classes that are predicted for X.
+
+        Two candidates are compared; the result is the plane in which the votes of nearby points agree with more
+        predictions.
+        """
         p = frechet_mean(X, c=c)
         planes = [cls(p, basis, c, "nearest") for basis in _class_directions(frame_coordinates(X, p, c=c), codes)]
         if len(np.unique(codes)) == 1:
-            return planes[0]  # all predictions are the same class
+            return planes[0]  # there is nothing to separate if only one class is predicted
         return max((plane.with_votes(X, codes) for plane in planes), key=lambda plane: plane.agreement)
 
     def with_votes(self, X: Array, codes: Array) -> Self:
@@ -97,7 +103,7 @@ class Plane:
 
     @property
     def statement(self) -> str:
-        """Title of the plot, which describes the projection and the properties that it preserves."""
+        """Title of the plot, which states the choice of the plane and how accurately the plot shows the boundary."""
         where = f"{len(self.p)} dimensions on the geodesic plane through"
         if self.projection == "along":
             return (
@@ -134,14 +140,15 @@ class Plane:
         return (T[1:] / (1 + T[0])).T / np.sqrt(self.c)
 
     def embed(self, x: Array) -> Array:
-        """Map positions in the plot back to points of the ball, of shape (n, d)."""
+        """Map positions in the plot to the points of the plane in the ball, of shape (n, d)."""
         return from_frame(frame_coordinates(x, np.zeros(2), c=self.c) @ self.basis, self.p, c=self.c)
 
 
 def choose_plane(estimator: Any, found: Boundary | None, X: Array | None, c: float) -> Plane | None:
     """Choose the plane to draw; return None in two dimensions.
 
-    The choice depends on the boundary of a binary classifier, or else on the predictions for the points.
+    The plane is chosen from the points X and from ``found``, the boundary of a binary classifier; or, if ``found`` is
+    None, from X and the predicted classes of X.
     """
     d = getattr(estimator, "n_features_in_", 2 if X is None else X.shape[1])
     if X is not None:
@@ -150,7 +157,7 @@ def choose_plane(estimator: Any, found: Boundary | None, X: Array | None, c: flo
         return None
     if X is None:
         raise ValueError(
-            f"In {d} dimensions, the plane of the plot is chosen from the points X; got X=None.\n"
+            f"In {d} dimensions, X is required to choose the plane of the plot; got X=None.\n"
             "Pass X, for example the training points."
         )
     if isinstance(found, Sphere):
@@ -161,9 +168,10 @@ def choose_plane(estimator: Any, found: Boundary | None, X: Array | None, c: flo
 
 
 def predicted_codes(estimator: Any, plane: Plane | None, x: Array) -> Array:
-    """Return the class codes at positions in the plot.
+    """Return the codes (indices in ``classes_``) of the classes that are predicted at positions x in the plot.
 
-    They are predictions for these positions, or a vote of the nearest points if the plane has ``neighbours``.
+    If ``plane`` is None, x are points of the ball. If the plane has ``neighbours``, each code is the result of a vote
+    of the nearest points, not a prediction of ``estimator``.
     """
     if plane is not None and plane.neighbours is not None:
         return plane.neighbours.predict(x)
@@ -173,7 +181,8 @@ def predicted_codes(estimator: Any, plane: Plane | None, x: Array) -> Array:
 def predicted_leads(estimator: Any, plane: Plane | None, x: Array, codes: Array) -> Array:
     """Return the lead at each position: the score of the predicted class minus the highest score of the other classes.
 
-    All leads are 1 if the classifier has no scores, or if some prediction is not the class with the highest score.
+    Leads are at least LEAST_LEAD. All leads are 1 if the classifier does not compute a score for every class, or if at
+    some position another class has a higher score than the predicted class.
     """
     methods = ("decision_function", "predict_proba")
     if plane is not None and plane.neighbours is not None:
@@ -192,7 +201,10 @@ def predicted_leads(estimator: Any, plane: Plane | None, x: Array, codes: Array)
 
 
 def evaluate(estimator: Any, method: str, plane: Plane | None, x: Array) -> Array:
-    """Call a method of the classifier for positions in the plot, in blocks that fit into memory."""
+    """Return the results of a method of the classifier at positions x in the plot, computed in blocks to save memory.
+
+    If ``plane`` is None, x are points of the ball.
+    """
     step = max(1, BLOCK_NUMBERS // (x.shape[1] if plane is None else len(plane.p)))
     blocks = (x[i : i + step] for i in range(0, len(x), step))
     with warnings.catch_warnings():
@@ -203,7 +215,11 @@ def evaluate(estimator: Any, method: str, plane: Plane | None, x: Array) -> Arra
 
 
 def _class_directions(F: Array, codes: Array) -> Iterator[Array]:
-    """Yield two bases in which class means differ most: absolutely, and relative to the spread within classes."""
+    """Yield two arrays of shape (2, d), which are the bases of two planes.
+
+    The class means differ most in the first plane. Relative to the spread within classes, they differ most in the
+    second plane.
+    """
     _, members, counts = np.unique(codes, return_inverse=True, return_counts=True)
     F = F - F.mean(axis=0)
     means = np.stack([F[members == k].mean(axis=0) for k in range(len(counts))])

@@ -1,4 +1,4 @@
-"""Plot of the tangent space at the reference point of a classifier, in which the hyperplane is a straight line."""
+"""Plot of the tangent space at the reference point of a classifier. The classifier's hyperplane is a straight line."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -18,33 +18,35 @@ from hyplearn.plotting.style import TEXT
 from hyplearn.tangent import frame_coordinates
 from hyplearn.types import Array
 
-# Ratio of the width of the plot to the extent of the points.
+# Ratio of the width of the plot to the extent of the points and p.
 BORDER = 1.08
 
 
 @dataclass(repr=False)
 class TangentDisplay(Display):
-    r"""Plot of frame coordinates at p, with the boundary and the margins; geodesics through p are straight lines.
+    r"""Plot of frame coordinates at a reference point p, with the boundary and the margins of a classifier.
 
-    Each point of the disk is drawn in its true direction from p, at its true distance.
+    Geodesics through p are straight lines. In two dimensions, each point of the disk is drawn in its true direction
+    from p, at its true distance.
 
     Parameters
     ----------
     cloud : Cloud
         Points in frame coordinates, with p at the origin.
     dimensions : int
-        Dimension of the ball. If it is more than 2, the coordinates are along w and along the direction orthogonal to w
-        in which the points vary most.
+        Dimension of the ball. If it is more than 2, the coordinates are along the normal w of the hyperplane H(w, p),
+        and along the direction orthogonal to w in which the points vary most.
     boundary : array of shape (n, 2), optional
-        Points along the boundary; only the two ends if the boundary is straight.
+        Points along the boundary; only the two ends if the boundary is straight. In more than two dimensions, two
+        points on H(w, p), even if the boundary is an equidistant of H(w, p).
     margins : list of arrays of shape (n, 2)
-        Points along the margins. For an SVM with ``margin="bound"``, whose rows f are these coordinates, the margins
-        are the lines ⟨f, w⟩ = ±1. For other classifiers they are the hypercycles that :class:`BoundaryDisplay` draws,
-        which are curved in these coordinates.
+        Points along the margins. For an SVM with ``margin="bound"``, whose features f are the frame coordinates, they
+        are the lines ⟨f, w⟩ = ±1, unless ``margin`` is passed to :meth:`from_estimator`. Other margins are hypercycles,
+        which are curved in frame coordinates, and are drawn only in two dimensions.
     boundary_name, margin_name : str
         Entries in the legend.
     support : array of shape (k, 2), optional
-        Support vectors, if there are two classes.
+        Support vectors of a binary classifier, in the same coordinates as the points.
 
     Examples
     --------
@@ -98,12 +100,13 @@ class TangentDisplay(Display):
         margin: float | None = None,
         most_markers: int = MOST_MARKERS,
     ) -> Self:
-        """Create a display of points in frame coordinates at the reference point of a classifier, with its boundary.
+        """Create a display of points in frame coordinates at the reference point p of a classifier, with its boundary.
 
         Parameters
         ----------
         estimator : fitted classifier
-            Classifier whose boundary is an equidistant of a geodesic hyperplane through p with normal w.
+            Classifier whose boundary is a geodesic hyperplane H(w, p), or an equidistant of H(w, p). If there are more
+            than two classes, each class must have such a hyperplane.
         X, y, curvature, most_markers
             As in :meth:`BoundaryDisplay.from_estimator`.
         label : object, optional
@@ -111,7 +114,7 @@ class TangentDisplay(Display):
         margin : float, optional
             Hyperbolic distance from the hyperplane at which hypercycles are drawn instead of the margins of the
             estimator. Hypercycles are drawn only in two dimensions: in more dimensions they would be correct only for
-            points in the plane.
+            points in the plane of the plot.
         """
         decision, estimator = decision_of(estimator, curvature), fitted_classifier(estimator)
         X, y = check_labelled(X, y)
@@ -136,7 +139,10 @@ class TangentDisplay(Display):
         return display
 
     def _add_boundary(self, normal: Array, height: float, c: float) -> None:
-        """Add the boundary at the distance ``height`` from the hyperplane through p with unit normal ``normal``."""
+        """Add the boundary at the signed distance ``height`` from the hyperplane through p with unit normal ``normal``.
+
+        In more than two dimensions, the hyperplane itself is added, and the legend gives the distance if it is not 0.
+        """
         if height == 0:
             self.boundary = self._line(normal)
         elif self.dimensions == 2:
@@ -158,7 +164,7 @@ class TangentDisplay(Display):
 
     @property
     def _far(self) -> float:
-        """Upper bound on the distance from p to the edges of the plot."""
+        """Upper bound on the distance from p to any point of the plot."""
         return float(np.linalg.norm(self.cloud.extent))
 
     def _line(self, normal: Array) -> Array:
@@ -207,23 +213,25 @@ def _problem(estimator: Any, decision: Decision | ForeignDecision, label: Any) -
         if label not in classes:
             raise ValueError(
                 f"Each of the {len(classes)} classes has a separate tangent space; got label={label!r}.\n"
-                f"Pass as label one of {classes[:5]}{', ...' if len(classes) > 5 else ''}."
+                f"Pass one of the classes as label: {', '.join(map(repr, classes[:5]))}"
+                f"{', ...' if len(classes) > 5 else ''}."
             )
         k = classes.index(label)
         if np.any(decision.weights[k]):
             return k, plane_boundary(decision.weights[k], decision.points[k])
     raise ValueError(
-        f"{type(estimator).__name__} has no geodesic boundary, so there is no tangent space to show.\n"
-        "Pass a classifier whose boundaries pass through a reference point, or use TangentDisplay.from_points with p."
+        f"{type(estimator).__name__} has no hyperplane through a reference point, so no tangent space can be shown.\n"
+        "Pass a classifier that has such a hyperplane, or use TangentDisplay.from_points with p."
     )
 
 
 def _hypercycle_in_frame(distance: float, far: float, c: float) -> Array:
-    r"""Return the curve at a given distance from a geodesic through p, in frame coordinates across and along it.
+    r"""Return the curve at a distance from a geodesic through p, in frame coordinates across and along this geodesic.
 
     .. math:: \frac{1}{\sqrt c} \frac{\rho}{\sinh \rho} (\sinh h, s), \qquad \sinh \rho = \|(\sinh h, s)\|
 
-    where h is the distance times √c. The parameter s covers distances up to ``far`` along the geodesic.
+    where h is the signed distance times √c. The parameter s covers the interval from -sinh(√c far) to sinh(√c far), so
+    that the distances of both ends of the curve from p are at least ``far``.
     """
     s = np.sinh(np.sqrt(c) * np.linspace(-far, far, 401))
     rows = np.stack([np.full_like(s, np.sinh(np.sqrt(c) * distance)), s], axis=1)

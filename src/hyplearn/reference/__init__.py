@@ -1,4 +1,4 @@
-"""Reference points: the points through which boundaries pass."""
+"""Reference points, through which the hyperplanes of classifiers pass, and hyperplanes that separate two classes."""
 
 from hyplearn.geometry import closest_points
 from hyplearn.reference.certified_margin import WidestMargin

@@ -1,15 +1,15 @@
 r"""Find the hyperplane with the widest margin between a few rows, with touching balls around the rows as a proof.
 
-The widest margin is the radius at which the hulls of the balls on both sides touch. All lengths in this module are for
-c = 1. Let x be points on the hyperboloid, and let [·, ·] be the Minkowski product. Then
-:math:`y_i [w, x_i] / \sqrt{[w, w]}` is the hyperbolic sine of the signed distance of a row to the hyperplane w, called
-the height of the row. The hyperplane with the widest margin is therefore the solution of
+The widest margin is the radius at which the hulls of the balls on both sides touch. All lengths in this module are in
+units of 1/√c. Let x_i be the hyperboloid coordinates of the rows, y_i = ±1 their sides, and [·, ·] the Minkowski
+product. Then :math:`y_i [w, x_i] / \sqrt{[w, w]}` is the hyperbolic sine of the signed distance of a row to the
+hyperplane w, called the height of the row. The hyperplane with the widest margin is therefore the solution of
 
 .. math:: \min_w \tfrac12 [w, w] \quad \text{with} \quad y_i [w, x_i] \ge 1.
 
 In coordinates about a point p of the current hyperplane, :math:`w = (w_0, w')` and
 :math:`[w, w] = \|w'\|^2 - w_0^2`, with :math:`w_0 = 0` for the current w. Without the term :math:`-w_0^2` the problem
-is convex. A step replaces w with the solution of this convex problem, which does not increase [w, w]. The next p is the
+is convex. A step replaces w with the solution of this convex problem; this does not increase [w, w]. The next p is the
 contact point :math:`\sum_i \lambda_i h_i`, scaled onto the hyperboloid, where λ are the multipliers and h the
 projections of the rows onto the new hyperplane. In coordinates about this p, w_0 remains 0 as long as the same rows are
 active. The convex problem is therefore exact to second order, and two or three steps suffice.
@@ -27,15 +27,17 @@ from hyplearn.tangent import z_dot, z_features
 from hyplearn.types import Array
 
 EPS = float(np.finfo(float).eps)
-# Bound on the number of rounding errors in an element of a row's coordinates about a point. The relative error of the
-# element is at most OPERATIONS * EPS, plus the error of the sums.
+# A value computed from a sum of n terms contains at most n + OPERATIONS rounding errors. For example, the height of a
+# row with d coordinates has an error of at most (d + OPERATIONS) * EPS times the size of the row, which ``_sizes``
+# computes.
 OPERATIONS = 16
 # Slack added to the constraints of the convex problem, in units of the rounding error of a height. It allows for
-# rounding errors of the heights, which are computed here and again in verify, and of the stored hyperplane. It matters
-# only for distant rows.
+# rounding errors of the heights, which are computed here and again in ``WidestMargin.verify``, and of the stored
+# hyperplane. It matters only for distant rows.
 SLACK = 4.0
-# Coefficient of w_0 in the constraints. It adds w_0²/BIAS², about a thousandth of w_0², to the objective, which slows
-# the last steps; a larger coefficient would reduce precision.
+# Size of the constant column in the constraints. The unknown of this column is w_0 / BIAS, so w_0² / BIAS², about a
+# thousandth of w_0², is added to the objective. This slows the convergence of the last steps; with a larger BIAS, it
+# would be slowed less, but precision would be lower.
 BIAS = 30.0
 # A step fails if it neither halves the interval between the bounds on the margin nor shortens it by STRIDE. Far from
 # the solution, a step can shorten the interval only by a limited length, however wide the interval is.
@@ -43,10 +45,10 @@ STRIDE = 0.1
 # The iteration stops if the interval is narrower than NARROW, or narrower than CLOSE after a failed step, or after
 # PATIENCE failed steps in a row. Widths are relative to the margin if it is above 1.
 NARROW, CLOSE, PATIENCE = 1e-14, 1e-9, 4
-# The constraints ``G w ≥ scale / times + slack`` on the normal w have a scale, because rows that are nearly inseparable
-# would need a very long w with a scale of 1. The problem is solved by non-negative least squares. If its residual is
-# below NOTHING_LEFT, there is no w for this scale, and the scale is multiplied by SHRINK. If there is none for any
-# scale down to LEAST, the rows are treated as inseparable.
+# The constraints ``G w ≥ scale / times + slack`` on the normal w (see ``_View``) have a scale, because rows that are
+# nearly inseparable would need a very long w with a scale of 1. The problem is solved by non-negative least squares. If
+# its residual is below NOTHING_LEFT, there is no w for this scale, and the scale is multiplied by SHRINK. If there is
+# none for any scale down to LEAST, the rows are treated as inseparable.
 NOTHING_LEFT, SHRINK, LEAST = 1e-12, 1e-5, 1e-15
 # Multipliers below this fraction of the largest multiplier are treated as rounding errors.
 NEGLIGIBLE = 1e-18
@@ -57,14 +59,14 @@ WELL_SCALED = (0.1, 10.0)
 
 
 class Contact(NamedTuple):
-    """Hyperplane with the widest margin and its proof, or a common point of both hulls if they are inseparable."""
+    """Hyperplane with proven bounds on the widest margin, or a common point of the hulls of both sides."""
 
     w: Array | None  # unit normal; None if no hyperplane separates the rows
-    p: Array  # the contact point, or a common point of both hulls if there is no hyperplane
+    p: Array  # the contact point, or a common point of both hulls if w is None
     active: Array  # positions of the rows whose balls touch
     weights: Array  # weights of these rows, which sum to 1
-    points: Array  # for each active row, the touching point of its ball, or the row itself if there is no hyperplane
-    lower: float  # smallest proven distance of a row to the hyperplane
+    points: Array  # for each active row, the point of its ball nearest to the hyperplane; the row itself if w is None
+    lower: float  # proven lower bound on the signed distances of all rows to the hyperplane; 0 if w is None
     upper: float  # proven upper bound on the margin of any hyperplane
 
     @property
@@ -76,7 +78,8 @@ class Contact(NamedTuple):
 def touching_balls(X: Array, y: Array, p: Array, c: float, first: Array) -> Contact:
     """Find the hyperplane with the widest margin between rows with y = 1 and rows with y = -1, starting at any point p.
 
-    ``first`` contains the positions of the first working rows, at least one of each side; rows are added as needed.
+    ``first`` contains the positions of the rows that are used first, at least one of each side; other rows are added as
+    needed.
     """
     gaps, scale, used = row_gaps(X, c), 1.0, np.isin(np.arange(len(X)), first)
     best: Contact | None = None
@@ -96,8 +99,8 @@ def touching_balls(X: Array, y: Array, p: Array, c: float, first: Array) -> Cont
 class _View(NamedTuple):
     """Rows in coordinates about a point p.
 
-    ``G`` contains the signed Klein coordinates and a constant column, ``times`` the cosh of the distances to p, and
-    ``slack`` the slack of each constraint.
+    ``G`` contains the Klein coordinates and a column of -BIAS, both multiplied by y; ``times`` contains the cosh of the
+    distances to p, and ``slack`` the slack of each constraint.
     """
 
     G: Array
@@ -112,7 +115,10 @@ class _View(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """Solution of the convex problem, scaled to ``‖w‖² - w_0² = 1``; ``scale`` is the smallest height of a row."""
+    """Solution of the convex problem, scaled so that ``‖w‖² - w_0² = 1``; here ``w`` denotes w' without w_0.
+
+    All rows have at least the height ``scale``. ``w`` is None if no hyperplane separates the rows.
+    """
 
     w: Array | None
     w_0: float
@@ -121,7 +127,12 @@ class _Step(NamedTuple):
 
 
 def _solve(view: _View, scale: float, used: Array) -> _Step:
-    """Minimise ``‖w'‖²`` subject to ``y (⟨k, w'⟩ - w_0) ≥ scale / cosh ρ``; add the required rows to ``used``."""
+    """Minimise ``‖w'‖²`` subject to ``y (⟨k, w'⟩ - w_0) ≥ scale / cosh ρ`` for all rows.
+
+    Here k are the Klein coordinates of a row about p, and ρ is its distance to p. As described for SLACK and BIAS,
+    slack is added to the constraints, and w_0² / BIAS² to the objective. The problem is solved for the rows in the mask
+    ``used``. Rows that violate their constraints are added to this mask, in place, until no such row is left.
+    """
     few = 2 * view.G.shape[1]
     while True:
         rows = np.flatnonzero(used)
@@ -138,7 +149,7 @@ def _solve(view: _View, scale: float, used: Array) -> _Step:
             break
         used[worst] = True
     w, w_0 = w[:-1], BIAS * w[-1]
-    # [w, w] is positive if w separates the rows, but rounding errors can make it negative far from the rows.
+    # [w, w] is positive if w separates the rows, but if p is far from the rows, rounding errors can make it negative.
     length = np.sqrt(max(w @ w - w_0**2, EPS * (w @ w)))
     return _Step(w / length, float(w_0 / length), multipliers, float(scale / length))
 
@@ -146,9 +157,9 @@ def _solve(view: _View, scale: float, used: Array) -> _Step:
 def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Array | None, Array, float]:
     """Minimise ``‖w‖`` subject to ``G w ≥ s``, where ``s = scale / times + slack``; return w, multipliers and scale.
 
-    The scale is adapted until ‖w‖ is near 1. This is Lawson and Hanson's least distance problem: find u ≥ 0 for which
-    ``(Gᵀu, ⟨s, u⟩)`` is as near as possible to (0, 1). If the distance is 0, u proves that no w satisfies the
-    constraints.
+    The scale is adapted until ‖w‖ is near 1. This is Lawson and Hanson's least distance problem. To solve it, find the
+    u ≥ 0 for which ``(Gᵀu, ⟨s, u⟩)`` is as near as possible to (0, 1). If the distance is 0, u proves that no w
+    satisfies the constraints. If there is no w for any scale, w is None, and the multipliers are this u.
     """
     target = np.zeros(G.shape[1] + 1)
     target[-1] = 1.0
@@ -158,7 +169,7 @@ def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Arr
         u, _ = nnls(np.vstack([G.T, s]), target, maxiter=100 * len(G) + 1000)
         left = 1 - s @ u
         if left < NOTHING_LEFT:
-            # Keep the proof at the first scale, which is the most precise because its values are neither large nor
+            # Keep the first proof. It is the most precise, because the values of the first s are neither large nor
             # small.
             proof, factor = u if proof is None else proof, SHRINK
         else:
@@ -187,7 +198,7 @@ def _polish(G: Array, s: Array, w: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
-    """Convert a step, given in coordinates about p, to a hyperplane with its contact point and proven interval."""
+    """Convert a step, given in coordinates about p, to a contact with proven bounds on the margin."""
     active = np.flatnonzero(step.multipliers)
     X_a, y_a, weights = X[active], y[active], step.multipliers[active]
     Z = np.sqrt(c) * z_features(X_a, p, c=c)
@@ -199,7 +210,8 @@ def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
     heights = Z @ step.w - rows[:, 0] * step.w_0
     feet = (rows - heights[:, None] * np.append(step.w_0, step.w)) / np.hypot(1, heights)[:, None]
     q, carried = _scaled_back(weights @ feet, weights.sum(), p, c)
-    # The normal at q is transported to p on the hyperboloid, and from p back to q in the ball.
+    # ``step.w - step.w_0 * carried`` is the normal at q, transported to p on the hyperboloid. In the ball, it is
+    # transported back to q.
     w = transport(step.w - step.w_0 * carried, p, q, c=c)
     w /= np.linalg.norm(w)
     points = _within(X_a, project_onto(X_a, w, q, c=c), float(np.arcsinh(step.scale)), c)
@@ -215,12 +227,11 @@ def _within(X: Array, feet: Array, radius: float, c: float) -> Array:
 
 
 def _scaled_back(total: Array, least: float, p: Array, c: float) -> tuple[Array, Array]:
-    """Scale a sum of hyperboloid coordinates about p onto the hyperboloid.
+    """Scale a weighted sum of hyperboloid coordinates about p onto the hyperboloid.
 
-    Return the point of the ball and its coordinates about p.
-
-    ``least`` is the sum of the weights, which is a lower bound on the Minkowski length. It is used far from p, where
-    the computed length is dominated by rounding errors.
+    Return the resulting point of the ball, and its coordinates in units of 1/√c after moving p to the centre.
+    ``least`` is the sum of the weights, which is a lower bound on the Minkowski length of the weighted sum. If the
+    computed length is smaller, because rounding errors dominate it far from p, ``least`` is used instead.
     """
     length = np.sqrt(max(total[0] ** 2 - total[1:] @ total[1:], least**2))
     place = total[1:] / (total[0] + length)
@@ -228,9 +239,10 @@ def _scaled_back(total: Array, least: float, p: Array, c: float) -> tuple[Array,
 
 
 def _balance(points: Array, y: Array, weights: Array, p: Array, c: float) -> Array:
-    """Correct the weights so that the weighted sums of both sides are equal on the hyperboloid.
+    """Correct the weights so that the weighted sums of the hyperboloid coordinates of both sides are equal.
 
-    This is necessary because points near the rim move when they are rounded. Only the largest weight is left unchanged.
+    This is necessary because points near the rim move when they are rounded. One weight is left unchanged: the weight
+    whose product with cosh ρ is the largest, where ρ is the distance of its point to p.
     """
     K, times = klein_about(points, row_gaps(points, c), p, c, np.sqrt(c))
     M, u = y * np.column_stack([np.ones(len(K)), K]).T, weights * times
@@ -241,7 +253,7 @@ def _balance(points: Array, y: Array, weights: Array, p: Array, c: float) -> Arr
 
 
 def proven_heights(X: Array, gaps: Array, y: Array, w: Array, p: Array, c: float) -> Array:
-    """Return the sinh of the signed distance of each row to the hyperplane, minus a bound on its rounding error."""
+    """Return the height of each row (positive on the correct side), minus a bound on its rounding error."""
     error = (X.shape[1] + OPERATIONS) * EPS * _sizes(X, gaps, p, c)
     heights: Array = np.sqrt(c) * y * z_dot(X, w, p, c=c, gaps=gaps) - error
     return heights
@@ -253,19 +265,22 @@ def proven_margin(height: float) -> float:
 
 
 def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: float) -> tuple[Array, float]:
-    r"""Return weights that sum to 1 and balance both sides, and the upper bound on margins that these weights prove.
+    r"""Return rescaled weights, which sum to 1, and the upper bound on margins that these weights prove.
 
-    Let a be the points, :math:`r_i = d(a_i, x_i)`, and :math:`A = \sum_+ \lambda_i a_i`,
-    :math:`B = \sum_- \lambda_i a_i` in hyperboloid coordinates about p, with the same first coordinate. A hyperplane w
-    of margin M satisfies :math:`y_i [w, a_i] \ge \sinh(M - r_i)`. Let r be the mean radius, defined by
-    :math:`\sum_i \lambda_i \sinh(r - r_i) = 0`. If M ≥ r, the hyperplane passes between A and B, or beyond one of them
-    by at most :math:`\delta = \operatorname{arsinh}(\sum_+ \lambda_i \sinh(r - r_i) / \|A\|)`. Its distance to p is
-    therefore at most D + δ, where D is the larger of the distances of A and B to p, and
+    Let a be the points, λ the weights, :math:`r_i = d(a_i, x_i)`, and :math:`A = \sum_+ \lambda_i a_i`,
+    :math:`B = \sum_- \lambda_i a_i` in hyperboloid coordinates about p. The weights of both sides are rescaled so that
+    A and B have the same first coordinate. Let :math:`\|\cdot\|` be the Minkowski length
+    :math:`\sqrt{|[\cdot, \cdot]|}`. A hyperplane w of margin M satisfies :math:`y_i [w, a_i] \ge \sinh(M - r_i)`. Let r
+    be the mean radius, defined by :math:`\sum_i \lambda_i \sinh(r - r_i) = 0`. If M ≥ r, the hyperplane passes between
+    A and B, or beyond one of them by at most
+    :math:`\delta = \operatorname{arsinh}(\sum_+ \lambda_i \sinh(r - r_i) / \|A\|)`. Its distance to p is therefore at
+    most D + δ, where D is the larger of the distances of A and B to p, and
     :math:`[w, A - B] \le \cosh(D + \delta) \, \|A - B\|`. Together,
 
     .. math:: \sum_i \lambda_i \sinh(M - r_i) \le \cosh(D + \delta) \, \|A - B\|,
 
-    where a bound on the rounding errors is added to the norm of A - B.
+    where a bound on the rounding errors is added to the norm of A - B. The bound on margins is 0 if the weights prove
+    that the sides are inseparable, and infinite if they prove no bound.
     """
     if np.array_equal(points, X) and _cancel(points, y, weights, p, c):
         return weights / weights.sum(), 0.0
@@ -284,7 +299,7 @@ def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: f
         return weights, np.inf
     radii = np.sqrt(c) * distance(points, X, c=c)
     radius = radii.max()
-    # The bound is solved for M with the identity Σ λ sinh(M - r) = √(grown · shrunk) sinh(M - mean).
+    # The bound is solved for M with the identity Σ λ_i sinh(M - r_i) = √(grown · shrunk) sinh(M - mean).
     grown, shrunk = weights @ np.exp(radii - radius), weights @ np.exp(radius - radii)
     mean = radius + np.log(grown / shrunk) / 2
     delta = np.arcsinh(abs(weights[second] @ np.sinh(mean - radii[second])) / (time * np.sqrt(1 - reach**2)))
@@ -294,13 +309,12 @@ def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: f
 
 
 def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
-    """Return whether some positive weights near the given weights balance both sides exactly.
+    """Return whether positive weights near the given weights provably make the weighted sums of both sides equal.
 
-    If so, the sides are inseparable.
-
-    The columns of M are the signed rows in Klein coordinates, which are known up to rounding errors, and u are their
-    weights. If M has full rank, the weights ``u - M⁺ M u`` balance both sides exactly. They are positive if the
-    correction ``M⁺ M u`` is shorter than the smallest weight.
+    If so, the sides are inseparable. The sums are taken on the hyperboloid. The columns of M are the rows in Klein
+    coordinates, each preceded by a 1 and multiplied by y, with rounding errors. Let u be the weights of these columns:
+    the sums are equal if M u = 0. If M has full row rank, the weights ``u - M⁺ M u`` make the sums exactly equal. These
+    weights are positive if the correction ``M⁺ M u`` is shorter than the smallest element of u.
     """
     K, times = klein_about(X, row_gaps(X, c), p, c, np.sqrt(c))
     M, u = y * np.column_stack([np.ones(len(K)), K]).T, weights * times
@@ -311,7 +325,11 @@ def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
 
 
 def _sizes(X: Array, gaps: Array, p: Array, c: float) -> Array:
-    """Compute the sum of the norms of the two terms of z at p for each row; the rounding error of z scales with it."""
+    """Compute the size of each row, to which the bound on the rounding error of √c z at p is proportional.
+
+    The vector √c z (:mod:`hyplearn.tangent`) is a multiple of x - p minus a multiple of p. The size is the sum of the
+    norms of these two terms.
+    """
     squares, gap_p = squared_distances(X, p), row_gaps(p[None], c)[0]
     sizes: Array = 2 * np.sqrt(c) / gaps * (np.sqrt(squares) + c / gap_p * np.linalg.norm(p) * squares)
     return sizes

@@ -1,6 +1,7 @@
-"""The widest margin and its certificate, from which plain NumPy code can recompute both bounds.
+"""The widest margin, its lower and upper bound, and a certificate from which plain NumPy code recomputes the bounds.
 
-This module shares no code with the search for the margin, so that the verification is independent of it.
+Apart from the validation of X and y, this module shares no code with the search for the margin, so that the
+verification is independent of the search.
 """
 
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ from hyplearn.types import Array, Points
 
 Status: TypeAlias = Literal["optimal", "inseparable", "stalled"]
 EPS = float(np.finfo(float).eps)
-# Bound on the number of rounding errors in an element of z. The relative error of the element is at most OPERATIONS *
-# EPS, plus the error of the sums.
+# Bound on the number of rounding errors in a feature computed by _seen_from. A sum of n terms adds n rounding errors,
+# so the error of a sum of features or rows is at most (n + OPERATIONS) * EPS times the sizes that _seen_from returns.
 OPERATIONS = 16
 # Number of rows per block, which limits the memory use of verify.
 CHUNK = 2**16
@@ -29,7 +30,8 @@ class MarginInterval(NamedTuple):
     Attributes
     ----------
     lower : float
-        Smallest distance of a row to the hyperplane, or 0 if there is no hyperplane or a row lies on the wrong side.
+        Smallest distance of a row to the hyperplane, minus a bound on its rounding error; 0 if there is no hyperplane,
+        or if a row is not proven to lie on the correct side of it.
     upper : float
         Upper bound on the margin of every geodesic hyperplane; infinite if the certificate does not prove a bound.
     """
@@ -49,28 +51,31 @@ class WidestMargin:
     separable : bool
         Whether every row lies strictly on its side of ``hyperplane``.
     hyperplane : tuple (w, p) or None
-        Hyperplane with the widest margin, which is unique. ``signed_distance(X, w, p)`` is positive for the rows of the
-        class that sorts last and negative for the other rows. The point p is equal to ``contact``.
+        Hyperplane with the widest margin, which is unique; None if no separating hyperplane was found.
+        ``signed_distance(X, w, p)`` is positive for the rows of the class that sorts last and negative for the other
+        rows. The point p is equal to ``contact``, unless an earlier pass found a better hyperplane than the last pass.
     lower, upper : float
         Lower and upper bound on the widest margin. The distance of every row to the hyperplane is at least ``lower``,
-        and no geodesic hyperplane has a margin above ``upper``. Both bounds are valid for the stored numbers, including
-        their rounding errors.
+        and no geodesic hyperplane has a margin above ``upper``. Both bounds account for all rounding errors: they are
+        valid for the hyperplane, the weights and the points as they are stored.
     support : ndarray of int
         Indices of the rows that determine the margin: the rows nearest to the hyperplane, around which the touching
-        balls lie. If there is no hyperplane, rows of both classes whose hulls have a common point.
+        balls lie. If there is no hyperplane, these are rows of both classes whose hulls have a common point.
     weights : ndarray
-        Weights λ of these rows, which are positive and sum to 1. They are the multipliers of the margin: if a row is
-        moved away from the hyperplane, the margin grows by λ times the distance.
+        Weights λ of these rows, which are positive and sum to 1. If there is a hyperplane, they are the multipliers of
+        the margin: if a row is moved away from the hyperplane by a small distance, the margin grows by λ times this
+        distance.
     points : ndarray of shape (len(support), d)
         One point a in the ball of radius ``upper`` about each row of the support, or the row itself if there is no
         hyperplane. On the hyperboloid, the sums of λ a over the two classes are equal up to rounding, which proves
         ``upper``.
     contact : ndarray of shape (d,)
         Point at which the hulls of the balls touch, which is the sum of λ a scaled onto the hyperboloid. If no
-        hyperplane separates the classes, a common point of their hulls.
+        hyperplane separates the classes, this is a common point of their hulls.
     status : str
-        "optimal" if the interval from ``lower`` to ``upper`` is narrower than 1e-9 (for c = 1, and relative to the
-        margin if it is above 1), or narrower than 64 spacings of float64 at the contact point, up to 1e-6.
+        "optimal" if the interval from ``lower`` to ``upper`` is at most 1e-9 wide in units of 1/√c, or 1e-9 times
+        ``lower`` if ``lower`` is above 1 in these units. Near the rim, where ``contact`` is stored less precisely, the
+        width may be up to 64 spacings of float64, measured in hyperbolic distance at ``contact``, but at most 1e-6.
         "inseparable" if no hyperplane was found and the interval from 0 to ``upper`` is equally narrow. "stalled" if
         rounding errors prevent such a narrow interval. A stalled result without a hyperplane leaves open whether the
         classes are separable.
@@ -94,11 +99,11 @@ class WidestMargin:
 
     @property
     def witness(self) -> Array | None:
-        """A common point of the hulls of both classes if no hyperplane separates them, otherwise None."""
+        """A common point of the hulls of both classes if ``status`` is "inseparable", otherwise None."""
         return self.contact if self.status == "inseparable" else None
 
     def verify(self, X: Points, y: Any) -> MarginInterval:
-        """Recompute both bounds in plain NumPy, from the hyperplane, the support, and its weights and points.
+        """Recompute ``lower`` and ``upper`` in plain NumPy, from the hyperplane, the support, its weights and points.
 
         Parameters
         ----------
@@ -108,7 +113,8 @@ class WidestMargin:
         Returns
         -------
         MarginInterval
-            The bounds ``lower`` and ``upper``, which are 0 and infinity if the certificate proves nothing.
+            The bounds ``lower`` and ``upper``. A lower bound that cannot be proven is 0, and an upper bound that cannot
+            be proven is infinity.
 
         Examples
         --------
@@ -124,7 +130,7 @@ class WidestMargin:
         if self.support.max() >= len(X):
             last = self.support.max()
             raise ValueError(
-                f"verify() needs the rows from which the margin was computed, at least up to row {last}; X has "
+                f"verify() needs the X from which the margin was computed, which has at least {last + 1} rows; got "
                 f"{len(X)} rows.\nPass the same X and y in the same order."
             )
         return self.interval(X, codes > 0)
@@ -135,7 +141,10 @@ class WidestMargin:
 
 
 def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
-    """Compute a lower bound on the margin: the smallest distance of a row to the hyperplane, minus rounding errors."""
+    """Compute the lower bound: the smallest distance of a row to the hyperplane, minus a bound on its rounding error.
+
+    The result is 0 if there is no hyperplane, or if a row is not proven to lie on the correct side of it.
+    """
     if found.hyperplane is None:
         return 0.0
     w, p = found.hyperplane
@@ -153,7 +162,11 @@ def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
 def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
     """Compute an upper bound on the margin M from the inequality ``Σ λ sinh(M - r) ≤ cosh(D + δ) ‖A - B‖``.
 
-    The documentation page on the widest margin derives this inequality.
+    All lengths are in units of 1/√c. The sum is over the rows of the support: λ are their weights, and r their
+    distances to the points of the certificate. A and B are the sums of λ times these points over the two classes, on
+    the hyperboloid. D is the larger of the distances of A and B to the contact point. A hyperplane with the margin M
+    passes between A and B, or beyond one of them by at most δ. The documentation page on the widest margin derives the
+    inequality. The result is infinite if the inequality proves no bound, and 0 if the classes are proven inseparable.
     """
     rows, side, weights, c = X[found.support].astype(np.float64), second[found.support], found.weights, found.c
     p = found.contact
@@ -183,12 +196,13 @@ def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
 
 
 def _cancel(z: Array, size: Array, weights: Array) -> bool:
-    """Return whether some weights, near the given weights and of the same signs, make the sum of the rows exactly 0.
+    """Return whether weights near the given weights, with the same signs, make the weighted sum of rows exactly 0.
 
-    The rows are summed on the hyperboloid. The columns of M are the rows in Klein coordinates, each preceded by a 1. M
-    has full rank, despite its rounding errors, if its smallest singular value exceeds them. Then the columns sum to
-    exactly 0 for the weights ``u - M⁺ M u``, where u are the weights of the columns. No sign changes if the correction
-    ``M⁺ M u`` is shorter than the smallest weight.
+    The sum is taken on the hyperboloid. The columns of M are the rows in Klein coordinates, each preceded by a 1, and u
+    are their weights, so that the weighted sum is 0 if M u = 0. If M has more columns than rows and full rank, the
+    weights ``u - M⁺ M u`` make the sum exactly 0. M has full rank, despite its rounding errors, if its smallest
+    singular value exceeds a bound on these errors. No sign changes if the correction ``M⁺ M u`` is shorter than the
+    smallest absolute value of a weight.
     """
     time = np.sqrt(1 + np.sum(z**2, axis=1))
     M, u = np.column_stack([np.ones(len(z)), z / time[:, None]]).T, weights * time
@@ -199,7 +213,10 @@ def _cancel(z: Array, size: Array, weights: Array) -> bool:
 
 
 def _seen_from(X: Array, p: Array, c: float) -> tuple[Array, Array]:
-    """Return the features ``√c z`` of points at p and, for each point, the sum of the norms of the two terms of z."""
+    """Return the features ``√c z`` of points x at p, and each point's size, to which error bounds are proportional.
+
+    The features are a multiple of x - p minus a multiple of p, and the size is the sum of the norms of these two terms.
+    """
     s, norm_p = X - p, np.linalg.norm(p)
     square = np.sum(s**2, axis=1)
     bend, factor = c * square / _gaps(p[None], c), 2 * np.sqrt(c) / _gaps(X, c)

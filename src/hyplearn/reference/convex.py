@@ -1,4 +1,4 @@
-r"""The strategy "boundary": a reference point on the hyperplane of a convex fit that needs no reference point."""
+r"""The strategy "boundary": a reference point between separable hulls, or on the hyperplane of a convex fit."""
 
 from dataclasses import replace
 
@@ -13,47 +13,52 @@ from hyplearn.solvers.svm import solve_svm
 from hyplearn.tangent import implicit_rows
 from hyplearn.types import Array
 
-# Cost C of the convex fit. With C = 1, accuracy on the 231 cells of Olsson's data is lower by two percentage points or
-# more.
+# Cost C of the convex fit. With C = 1, the accuracy on the 231 cells of Olsson's data is lower by at least two
+# percentage points.
 FIT_COST = 0.005
 # FIT_TOL is the tolerance of the convex fit for all rows, and SAMPLE_TOL the tolerance for a sample. FIT_TOL is so
-# small that the last Newton step reaches the exact solution, whatever the order of the rows.
+# small that the last Newton step reaches the exact solution, which does not depend on the order of the rows.
 FIT_TOL, SAMPLE_TOL = 1e-10, 1e-3
 # FIT_NUMBERS is the maximum number of array elements in the convex fit, where each row has NUMBERS_BESIDE elements in
 # addition to its coordinates. Larger data are subsampled, but at least FIT_ROWS_PER_DIMENSION rows per dimension are
 # kept.
 FIT_NUMBERS, NUMBERS_BESIDE, FIT_ROWS_PER_DIMENSION = 2**21, 8, 200
-# Maximum number of multiplications per pass of the convex fit. A pass takes d² multiplications per row.
+# Maximum number of multiplications per pass of the convex fit, even if this leaves fewer than FIT_ROWS_PER_DIMENSION
+# rows per dimension. A pass takes d² multiplications per row.
 FIT_WORK = 6 * 10**9
-# Maximum size of X for which the hulls are compared first. In many dimensions, this comparison takes far longer than a
-# fit.
+# Maximum number of elements of X for which the hulls are compared before a convex fit. In many dimensions, the
+# comparison takes far longer than the fit.
 HULL_NUMBERS = 2**24
-# EXPLICIT_NUMBERS is the maximum size of X for which the matrix of rows is computed explicitly, in blocks of
-# EXPLICIT_STEP rows.
+# EXPLICIT_NUMBERS is the maximum number of elements of X for which the rows are stored as a matrix. This matrix is
+# computed in blocks of EXPLICIT_STEP rows.
 EXPLICIT_NUMBERS, EXPLICIT_STEP = 2**24, 2**14
 
 
 def boundary_point(
     data: TrainingData, sides: Array, *, hull_numbers: int = HULL_NUMBERS, most_rows: int | None = None
 ) -> Array:
-    r"""Return a point on the boundary of a convex fit that needs no reference point.
+    r"""Return the reference point p of the strategy "boundary".
 
-    If a geodesic hyperplane separates the sides, the point p is the midpoint of the closest points of their hulls, and
-    some hyperplane through p separates the sides as well. If the sides overlap, a linear functional u is fitted,
+    If a geodesic hyperplane separates the sides, p is the midpoint of the closest points of their hulls, and some
+    hyperplane through p separates the sides as well. If the sides overlap, a linear functional u is fitted,
 
     .. math:: \min_u \tfrac12 \|u\|^2 + C \sum_i w_i \max(0, 1 - y_i \langle u, X_i \rangle)^2
 
-    where :math:`X_i = (\cosh \rho_i, \sqrt c z_i)` are the hyperboloid coordinates about the point of the strategy
-    "means". The functional vanishes on a geodesic hyperplane; if there are few rows, the first term pulls this
-    hyperplane towards the point of "means". The centre of the rows near the hyperplane is
+    where C is ``FIT_COST``, and :math:`w_i` and :math:`y_i = \pm 1` are the weight and the side of row i. The
+    hyperboloid coordinates of the row about the point m of the strategy "means" are
+    :math:`X_i = (\cosh \rho_i, \sqrt c z_i)`, where :math:`\rho_i` is its distance to m in units of 1/√c. The fit needs
+    no reference point, and u vanishes on a geodesic hyperplane; if there are few rows, the first term pulls this
+    hyperplane towards m. The centre of the rows near the hyperplane is
     :math:`\sum_i w_i X_i / (1 + e^{|\langle u, X_i \rangle|})`, scaled back onto the hyperboloid. The point p is the
-    point of the hyperplane nearest to this centre, except that p is at most ``FARTHEST_SHIFT``, in units of 1/√c, away
-    from the centre.
+    point of the hyperplane nearest to this centre. If the hyperplane is farther from the centre than
+    ``FARTHEST_SHIFT``, in units of 1/√c, p is instead the point reached from the centre by moving this far towards the
+    hyperplane.
 
     Rows of weight 0 are ignored, weight k is equivalent to k copies of a row, and p moves with the points under
-    isometries. If X has more than ``hull_numbers`` elements, the hulls are not compared. If it has more than
-    ``most_rows`` rows (by default :func:`fit_rows`, which is 2e5 in the disk and 2e4 in 100 dimensions), a subsample of
-    both sides is fitted. In this case, weights and copies are equivalent only up to the sampling error.
+    isometries. If X has more than ``hull_numbers`` elements, the hulls are not compared, and u is always fitted. If X
+    has more than ``most_rows`` rows (by default :func:`fit_rows`, which is 2e5 in the disk and 2e4 in 100 dimensions),
+    u is fitted to a subsample of both sides. In this case, weights and copies are equivalent only up to the sampling
+    error.
     """
     d = data.n_features
     if data.n_rows * d <= hull_numbers and (hyperplane := separation(data, sides).hyperplane) is not None:
@@ -77,7 +82,7 @@ def convex_boundary(
     is_sample: bool,
     explicit_numbers: int = EXPLICIT_NUMBERS,
 ) -> Array:
-    """Compute the result of :func:`boundary_point` for overlapping sides; the tolerance is larger for a sample."""
+    """Compute the result of :func:`boundary_point` for overlapping sides; for a sample, the tolerance is larger."""
     block = block if block.present.all() else block.taken(np.flatnonzero(block.present))
     X, y, weights = block.X, sides[block.codes], block.row_weights
     data = TrainingData.of_arrays(X, y, weights, c, n_classes=2, threads=threads)
@@ -93,10 +98,11 @@ def convex_boundary(
 def _hyperboloid_rows(
     X: Array, y: Array, costs: Array, p: Array, c: float, threads: int, explicit_numbers: int
 ) -> Rows:
-    """Return hyperboloid coordinates about p, multiplied by y, as an explicit matrix if X is small.
+    """Return rows of hyperboloid coordinates about p, multiplied by y = ±1.
 
-    The coordinates are cosh ρ and √c z, where ρ is the distance to p in units of 1/√c. For z rows, ``base`` is
-    ``1 - cosh ρ``.
+    The rows are computed once and stored as a matrix if X has at most ``explicit_numbers`` elements. Otherwise they are
+    stored as X and coefficients. The coordinates are cosh ρ and √c z, where ρ is the distance to p in units of 1/√c.
+    The first coordinate is computed from the ``base`` of the rows z, which is ``1 - cosh ρ``.
     """
     z = implicit_rows(X, p, features="z", c=c)
     signed = np.sqrt(c) * y
@@ -111,17 +117,20 @@ def _hyperboloid_rows(
 
 
 def nearest_zero(u: Array, Q: Array, weight: float, centre: Array, c: float) -> Array:
-    r"""Return the point nearest to Q with ``⟨u, X⟩ = 0``, where Q and X are hyperboloid coordinates about the centre.
+    r"""Return the zero of a linear functional u nearest to Q, or the point FARTHEST_SHIFT from Q on the way to it.
 
-    Q is a weighted sum of points, which is scaled back onto the hyperboloid, and ``weight`` is the sum of the weights.
-    By the reversed triangle inequality, the Minkowski length of Q is at least ``weight``. If rounding errors far from
-    the centre make the length smaller, ``weight`` is used instead. Let e be the direction of Q from the centre, and ρ
-    the distance. At Q, the functional has the value f and the gradient g, whose components along and across e are
+    The functional is ``⟨u, X⟩``, where Q and X are hyperboloid coordinates about ``centre``. All distances are in units
+    of 1/√c. Q is a weighted sum of points, which is scaled back onto the hyperboloid, and ``weight`` is the sum of the
+    weights. By the reversed triangle inequality, the Minkowski length of Q is at least ``weight``. If rounding errors
+    far from the centre make the length smaller, ``weight`` is used instead. Let e be the direction of Q from the
+    centre, and ρ its distance. At Q, the functional has the value f and the gradient g, whose components along and
+    across e are
 
     .. math:: f = u_0 \cosh \rho + \langle u, e \rangle \sinh \rho, \qquad
               g = \bigl(u_0 \sinh \rho + \langle u, e \rangle \cosh \rho,\; u - \langle u, e \rangle e\bigr)
 
-    At distance t from Q in the direction of g, the value is :math:`f \cosh t + \|g\| \sinh t`.
+    At distance t from Q in the direction of g, the value is :math:`f \cosh t + \|g\| \sinh t`, which is zero for
+    :math:`\tanh t = -f / \|g\|`.
     """
     far = np.linalg.norm(Q[1:])
     e = Q[1:] / (far or 1.0)

@@ -18,15 +18,15 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.tangent import z_dot
 from hyplearn.types import Array, Points
 
-# The first sample of each side has SAMPLE rows, or SAMPLE_PER_DIMENSION rows per dimension if that is more. If the
-# hulls of the samples intersect, so do the hulls of all rows, and no further pass is needed.
+# The first sample of each side has about SAMPLE rows, or SAMPLE_PER_DIMENSION rows per dimension if that is more. If
+# the hulls of the samples intersect, so do the hulls of all rows, and no further pass is needed.
 SAMPLE, SAMPLE_PER_DIMENSION = 2000, 8
 # Tolerance for the closest points of a sample. It is small enough to decide whether the hulls intersect; if they do
 # not, the distance is computed from all rows.
 APART = 0.1
 # Tolerance for the closest points of all rows. It is so small that the order of the rows does not matter.
 CLOSEST_TOL = 1e-12
-# Distance to a half-space (for c = 1) above which a row counts as outside. It allows for rounding errors.
+# Distance to a half-space, in units of 1/√c, above which a row counts as outside. It allows for rounding errors.
 BEYOND = 1e-13
 
 
@@ -41,10 +41,10 @@ class Separation:
     hyperplane : tuple (w, p) or None
         The hyperplane halfway between the hulls, perpendicular to their shortest connection at the point p.
         ``signed_distance(X, w, p)`` is positive for the rows of the class that sorts last and negative for the other
-        rows.
+        rows. None if the classes are not separable.
     witness : ndarray of shape (d,) or None
-        If the classes are not separable, a point whose distance to each hull is at most half of ``distance``. This is a
-        common point of both hulls up to rounding.
+        Common point of both hulls up to rounding if the classes are not separable, otherwise None. Its distance to each
+        hull is at most half of ``distance``.
     margin : float
         Smallest hyperbolic distance of a row to the hyperplane, computed from all rows; 0 if there is no hyperplane.
     distance, lower_bound : float
@@ -75,7 +75,7 @@ def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
     -------
     Separation
         The hyperplane, or a common point of the two hulls as a proof that there is none. If the distance between the
-        hulls is below about 1e-9, rounding errors matter, and the classes are only considered separable if every row
+        hulls is below about 1e-9, rounding errors matter, and the classes are considered separable only if every row
         lies on its side of the computed hyperplane.
 
     Examples
@@ -94,7 +94,10 @@ def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
 
 
 def two_classes(X: Points, y: Any, c: float, name: str) -> tuple[Array, Array, float]:
-    """Validate points, labels of two classes and c; return points, codes 0 and 1, and c. Errors mention ``name``."""
+    """Validate points, labels of two classes and c; return the points, the labels as codes 0 and 1, and c.
+
+    ``name`` is the name of the function that needs two classes, for the error message.
+    """
     X, c, y = as_rows(X, "X"), check_c(c), np.asarray(as_labels(y))
     if y.shape != X.shape[:1]:
         raise ValueError(
@@ -103,8 +106,9 @@ def two_classes(X: Points, y: Any, c: float, name: str) -> tuple[Array, Array, f
         )
     classes, codes = distinct(y)
     if len(classes) != 2:
+        listed = ", ".join(map(repr, classes.tolist()[:5])) + (", ..." if len(classes) > 5 else "")
         raise ValueError(
-            f"{name} needs exactly 2 classes; y has {len(classes)}: {classes.tolist()[:5]}.\n"
+            f"{name} needs exactly 2 classes; y has {len(classes)}: {listed}.\n"
             "Pass the labels of one class against the rest, such as y == label."
         )
     check_inside(X, row_gaps(X, c), c)
@@ -114,10 +118,11 @@ def two_classes(X: Points, y: Any, c: float, name: str) -> tuple[Array, Array, f
 def separation(data: TrainingData, sides: Array, *, sample: int = SAMPLE) -> Separation:
     """Decide whether a geodesic hyperplane separates two sides; ``sides`` gives the side of each class, 0 or 1.
 
-    The hulls of a sample are compared first. If they do not intersect and all points are in memory, the hulls of all
-    rows are compared next. If the points are read in blocks, each pass adds the rows farthest outside the current
-    half-spaces, until there are none. The half-spaces then contain all rows, so their distance is the distance between
-    the hulls.
+    The hulls of a sample of each side are compared first. If they do not intersect and all points are in memory, the
+    hulls of all rows are compared next. If the points are read in blocks, the search for the closest points of the two
+    hulls yields a half-space around each hull, and each pass adds the rows farthest outside the half-space of their
+    side to the sample. Once no row lies outside, the distance between the half-spaces is the distance between the hulls
+    of all rows.
     """
     most = max(sample, SAMPLE_PER_DIMENSION * data.n_features)
     X_a, X_b, is_sample = _first_rows(data, sides, most)
@@ -144,12 +149,12 @@ def separation(data: TrainingData, sides: Array, *, sample: int = SAMPLE) -> Sep
 
 
 def hull_point(data: TrainingData, sides: Array) -> Array:
-    """Return the midpoint of the closest vertices of two hulls, the paper's reference point, in up to 5 dimensions.
+    """Return the paper's reference point: the midpoint of the closest vertices of the hulls of two sides.
 
     This point is meant for separable sides, although a separating hyperplane through it need not exist. If the sides
-    overlap, it is the midpoint of two arbitrary rows. Weights are ignored, except that rows of weight 0 are left out. A
-    vertex of the hull of all rows is also a vertex of the hull of its block, so each block contributes only its
-    vertices.
+    overlap, the result is the midpoint of two arbitrary rows. Points may have up to 5 dimensions. Weights are ignored,
+    except that rows of weight 0 are left out. A vertex of the hull of a side is also a vertex of the hull of the side's
+    rows in any block that contains it, so only the vertices of each block are kept.
     """
     X_a, X_b = data.fold(_vertices, _merge_vertices, sides, data.c)[:2]
     return hull_midpoint(X_a, X_b, c=data.c).astype(np.float64)
@@ -158,7 +163,7 @@ def hull_point(data: TrainingData, sides: Array) -> Array:
 def closest_point(data: TrainingData, sides: Array) -> Array:
     """Return the midpoint of the closest points of two hulls.
 
-    If the sides are separable, a hyperplane through this point separates them. If the hulls intersect, it is an
+    If the sides are separable, a hyperplane through this point separates them. If the hulls intersect, the result is an
     arbitrary common point, which need not lie near a good boundary. Weights are ignored, except that rows of weight 0
     are left out.
     """
@@ -170,7 +175,10 @@ def closest_point(data: TrainingData, sides: Array) -> Array:
 
 
 def halfway(pair: ClosestPoints, c: float) -> HalfSpace | None:
-    """Return the hyperplane (w, p) halfway between two hulls, or None if they intersect; w points to the second."""
+    """Return the hyperplane (w, p) halfway between two hulls, or None if no half-spaces that separate them were found.
+
+    The normal w is a unit vector that points to the second hull.
+    """
     if pair.half_space_a is None or pair.half_space_b is None:
         return None
     (_, p_a), (_, p_b) = pair.half_space_a, pair.half_space_b
@@ -190,12 +198,12 @@ def _rows_of_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array]:
 
 
 def _second_side(block: LabelledBlock, sides: Array) -> Array:
-    """Return whether each row of a block belongs to the second side."""
+    """Return a mask of the rows of a block that belong to the second side."""
     return np.take(sides > 0, block.codes)
 
 
 def _first_rows(data: TrainingData, sides: Array, most: int) -> tuple[Array, Array, bool]:
-    """Return an evenly spaced sample of about ``most`` rows of each side, and whether any rows were left out."""
+    """Return an evenly spaced sample of fewer than ``2 * most`` rows of each side, and whether rows were left out."""
     starts, counts_a, counts_b = data.fold(_count_sides, columns_joined, sides)
     counts = np.stack([counts_a, counts_b])
     strides = np.maximum(1, counts.sum(axis=1) // most)
@@ -213,7 +221,11 @@ def _count_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array, Arra
 def _every_of_side(
     block: LabelledBlock, sides: Array, strides: Array, starts: Array, ahead: Array
 ) -> tuple[Array, ...]:
-    """Return every k-th row of each side in a block; ``ahead`` counts the rows of each side before each block."""
+    """Return the rows of a block that belong to the sample: every k-th row of a side, where k is its stride.
+
+    ``ahead`` contains the number of rows of each side before each block, and ``starts`` the position of each block's
+    first row in the data.
+    """
     skipped = -ahead[:, np.searchsorted(starts, block.start)] % strides
     own = _rows_of_sides(block, sides)
     return tuple(block.X[rows[skip::stride]] for rows, skip, stride in zip(own, skipped, strides, strict=True))
@@ -223,8 +235,10 @@ def _every_of_side(
 class Beyond(NamedTuple):
     """Rows that lie outside the half-space of their side, and the smallest margin of all rows.
 
-    ``margins_a`` and ``margins_b`` are relative to the boundaries of the half-spaces, and ``least`` is relative to the
-    hyperplane halfway between them.
+    A margin is the hyperbolic sine of a signed distance in units of 1/√c. ``margins_a`` and ``margins_b`` are the
+    margins of ``X_a`` and ``X_b`` to the boundaries of the half-spaces, and are positive outside. ``least`` is the
+    smallest margin of any row to the hyperplane halfway between the half-spaces, and is positive if all rows lie on the
+    correct side. ``most`` is the maximum number of rows per side.
     """
 
     X_a: Array
@@ -243,7 +257,7 @@ def _beyond(
     c: float,
     most: int,
 ) -> Beyond:
-    """Find the rows of a block that lie farthest outside the half-spaces, and the smallest margin of any row."""
+    """Find the rows of a block farthest outside the half-spaces, at most ``most`` per side, and the smallest margin."""
     products = np.sqrt(c) * z_dot(block.X, *hyperplane, c=c, gaps=block.gaps)
     products *= 2.0 * _second_side(block, sides) - 1.0
     least = float((products if block.weights is None else products[block.present]).min(initial=np.inf))

@@ -1,4 +1,4 @@
-"""Reference points from Fréchet means: the mean of all points, or a point between the means of both sides."""
+"""Reference points from Fréchet means: the mean of all points, or a point between the means of the sides."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,20 +20,22 @@ from hyplearn.geometry.mean import (
 )
 from hyplearn.types import Array
 
-# Newton's method starts at the mean of a sample, which is computed with the tolerance START_TOL. The sample has at most
-# FIRST_ROWS rows and FIRST_NUMBERS coordinates. Data in memory with at most COPIED_NUMBERS coordinates are used without
-# sampling, because copying each group is cheaper than selecting its rows in every pass.
+# Newton's method starts at the mean of a sample, which is computed with the tolerance START_TOL. The sample has about
+# FIRST_ROWS rows, or about FIRST_NUMBERS coordinates if that is less. Smaller data are not sampled. Neither are data in
+# memory with at most COPIED_NUMBERS coordinates: copying the rows of every class or side once is cheaper than selecting
+# them in every pass of Newton's method.
 FIRST_ROWS, FIRST_NUMBERS, START_TOL, COPIED_NUMBERS = 20_000, 2**22, 1e-4, 2**20
 # Means of at most this many rows are computed in one thread: a step takes less time than passing it to a thread.
 FEW_ROWS = 10_000
-# CENTRE_TOL and CLASS_TOL are the tolerances of the mean of all points and of class means in many dimensions. The
-# distance of a computed mean to the exact mean is proven to be at most the tolerance. CENTRE_TOL is larger, because the
-# mean of all points serves as a centre of coordinates, which need not be exact. In up to FEW_DIMENSIONS dimensions,
-# MEAN_TOL suffices for both means, because a last Newton step squares the error.
+# CENTRE_TOL and CLASS_TOL are tolerances for means in more than FEW_DIMENSIONS dimensions. The distance of a computed
+# mean to the exact mean, in units of 1/√c, is proven to be at most the tolerance. CLASS_TOL is for the means of the
+# sides of problems. CENTRE_TOL is for the mean of all points, and for class means that are computed together with it.
+# It is larger, because the mean of all points serves as a centre of coordinates, which need not be exact. In up to
+# FEW_DIMENSIONS dimensions, MEAN_TOL suffices for all means, because a last Newton step squares the error.
 CENTRE_TOL, CLASS_TOL, MEAN_TOL = 1e-6, 1e-11, 1e-7
-# Maximum distance of p from the midpoint of the class means, in units of 1/√c. In the disk, a boundary at this distance
-# cuts off a twentieth of all directions. Larger values lose accuracy on Fashion-MNIST and the mammals data, and have
-# little benefit on other data.
+# Maximum distance of a reference point from the midpoint of the class means, in units of 1/√c. In the disk, a boundary
+# at this distance, seen from the midpoint, spans a twentieth of all directions. Larger values reduce the accuracy on
+# Fashion-MNIST and the mammals data, and have little benefit on other data.
 FARTHEST_SHIFT = 2.5
 
 
@@ -55,7 +57,7 @@ def _tolerance(data: TrainingData, of_many: float) -> float:
 
 
 def means_between(data: TrainingData, problems: Sequence[Array]) -> list[Array]:
-    """Apply :func:`between` to the means of the sides of each problem; the passes are shared by all problems."""
+    """Apply :func:`between` to the means of the sides of each problem; all problems share the passes over the data."""
     sided = [weighted_sides(data, sides) for sides in problems]
     found = group_means(data, np.array([group for groups in sided for group in groups]), _tolerance(data, CLASS_TOL))
     ends = np.cumsum([len(groups) for groups in sided])
@@ -67,15 +69,15 @@ def between(classes: Sequence[tuple[Array, float, float]], c: float) -> Array:
 
     If there are not exactly two classes, or if both means are equal, the mean of the class means is returned.
 
-    Otherwise the point lies on the geodesic from :math:`m_-` to :math:`m_+`, at the following signed distance from the
-    midpoint of the geodesic:
+    Otherwise the point lies on the geodesic from the first mean :math:`m_-` to the second mean :math:`m_+`, at the
+    following signed distance from the midpoint of the geodesic, which is positive towards :math:`m_+`:
 
     .. math:: \frac{s^2}{d(m_-, m_+)} \log \frac{W_-}{W_+}
 
     where W is the weight of a class and :math:`s^2` is the mean squared distance to the class means per dimension. At
     this point, the boundary between two spherical classes of equal variance crosses the geodesic, leaving more space to
-    the class with the larger weight. As all boundaries pass through the reference point, class weights take effect only
-    through this distance. It is limited to ``FARTHEST_SHIFT``.
+    the class with the larger weight. As all boundaries pass through the reference point, class weights can shift them
+    only through this distance. Its absolute value is limited to ``FARTHEST_SHIFT``, in units of 1/√c.
 
     Parameters
     ----------
@@ -132,11 +134,12 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
 
 
 def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -> list[tuple[Array, float, Array, Any]]:
-    """Return (mean, variance, start, hessian) for a sample of each group, which contains every ``stride``-th row.
+    """Return (mean, variance, start, hessian) for each group, computed from a sample of every ``stride``-th row.
 
-    The mean and variance are those of the sample; the mean of an empty group is the origin. ``start`` is an initial
-    point for the mean of all rows, and is not near the rim. ``hessian`` multiplies the Hessian of the sample at
-    ``start`` by a vector; it is None if the sample contains all rows, or in few dimensions.
+    The mean and variance are those of the sample; without rows, they are the origin and 0. ``start`` is the initial
+    point for the mean of all rows of the group: the mean of the sample, or the origin if this mean is near the rim.
+    ``hessian`` is a function that multiplies the Hessian of the sample at ``start`` by a vector; without rows, it
+    returns a copy of the vector. It is None if ``stride`` is 1, or in up to FEW_DIMENSIONS dimensions.
     """
     X, codes, weights, gaps = data.fold(_every, columns_joined, stride)
     present = weights > 0

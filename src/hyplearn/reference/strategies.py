@@ -1,8 +1,9 @@
 """Named strategies for choosing the reference point of each binary problem.
 
-A custom strategy is a function ``f(X, y, sample_weight, c)`` that returns one point of the ball. ``y`` contains the
-labels ±1 of the problem, or integer class codes if one point is needed for all classes. ``sample_weight`` is None if
-all weights are equal, and ``c > 0`` is the absolute curvature.
+A custom strategy is a function ``f(X, y, sample_weight, c)`` that returns one point of the ball. For a problem with two
+sides, ``y`` contains the labels ±1. For more than two classes with one common point, ``y`` contains the index of each
+row's class in the sorted classes. If there are no labels, ``y`` contains zeros. ``sample_weight`` is None if all
+weights are equal, and ``c > 0`` is the absolute curvature.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from hyplearn.reference.hulls import closest_point, hull_point
 from hyplearn.reference.means import group_means, mean_of_all, means_between, weighted_sides
 from hyplearn.types import Array
 
-Strategy: TypeAlias = Callable[[Array, Array | None, Array | None, float], Array]
+Strategy: TypeAlias = Callable[[Array, Array, Array | None, float], Array]
 Reference: TypeAlias = str | Array | Strategy
 # Strategies that find a point between two sides, and the functions that compute the point.
 TWO_SIDED: dict[str, Callable[[TrainingData, Array], Array]] = {
@@ -68,7 +69,9 @@ def reference_point(
 ) -> Array:
     """Compute the reference point of labelled points; ``reference`` is a strategy, a function or the point itself.
 
-    Strategies use up to ``threads`` threads; the point does not depend on the number of threads.
+    Strategies use up to ``threads`` threads; the point does not depend on the number of threads. A function is called
+    with X, y, weights and c. For two classes, it gets the labels ±1 as y; for more classes, the index of each row's
+    class in the sorted classes; and for y=None, zeros. The weights are None if all weights are equal.
 
     Examples
     --------
@@ -88,8 +91,6 @@ def reference_point(
         classes, codes = np.zeros(1), np.zeros(len(X), dtype=np.int64)
     else:
         classes, codes = distinct(np.asarray(as_labels(y)))
-    if callable(reference):
-        return _checked_result(reference, reference(X, y, weights, c), X.shape[1], c)
     data = TrainingData.of_arrays(X, codes, weights, c, n_classes=len(classes), threads=threads)
     return reference_points(reference, data, [np.arange(len(classes))])[0]
 
@@ -120,7 +121,10 @@ def _between_two(name: str, data: TrainingData, sides: Array) -> Array:
 
 
 def merge_copies(data: TrainingData) -> TrainingData:
-    """Sort rows and merge equal rows into one row with the summed weight, so that results do not depend on order."""
+    """Sort the rows, and merge equal rows of a class into one row with the sum of their weights.
+
+    As a result, reference points do not depend on the order of the rows. Rows of weight 0 are dropped.
+    """
     block = data.gathered()
     X, keys = block.X, _row_keys(block.X)
     order = np.lexsort((block.codes, keys, X[:, 0]))
@@ -152,7 +156,7 @@ def _without_signed_zeros(X: Array) -> Array:
 
 
 def _by_function(reference: Strategy, data: TrainingData, sides: Array) -> Array:
-    """Compute the reference point with a user's function, for which all points must fit into the memory budget."""
+    """Call a user's function to compute the reference point; all points must fit into the memory budget."""
     if not data.in_memory and 8 * data.n_rows * data.n_features > data.points.memory:
         raise ValueError(
             f"reference={_name(reference)} needs all points in memory; {data.points.name} takes "
@@ -202,7 +206,7 @@ def _checked_result(reference: Strategy, point: Any, d: int, c: float) -> Array:
     if problem:
         raise ValueError(
             f"reference={_name(reference)} must return one point of the ball, an array of shape ({d},); {problem}\n"
-            "Correct the function; its arguments are the points, labels of ±1, weights (None if all are equal) and c."
+            "Correct the function; its arguments are the points, the labels, the weights (None if all are equal) and c."
         )
     return p
 

@@ -17,14 +17,17 @@ from hyplearn.reference.certified_margin import Status, WidestMargin
 from hyplearn.reference.hulls import two_classes
 from hyplearn.types import Array, Points
 
-# Width of the interval at which the search stops (for c = 1), relative to the margin if the margin is above 1.
+# Width of the interval between the two bounds at which the search stops, in units of 1/√c. It is relative to the margin
+# if the margin is above 1 in these units.
 TOL = 1e-9
-# Near the rim, where p is stored less precisely, this width is SPACING times the spacing of floats, up to LARGEST_TOL.
+# Near the rim, where the point p of the hyperplane is stored less precisely, this width is SPACING times the hyperbolic
+# distance of neighbouring floats at p, but at most LARGEST_TOL.
 SPACING, LARGEST_TOL = 64.0, 1e-6
-# SAMPLE_NUMBERS is the number of coordinates in the sample that is solved first. SAMPLE_ROWS is the minimum number of
-# rows in this sample.
+# SAMPLE_NUMBERS is the approximate number of coordinates in the sample for which the problem is solved first. The
+# sample has about SAMPLE_ROWS rows if that is more.
 SAMPLE_NUMBERS, SAMPLE_ROWS = 2**18, 2**12
-# Each pass adds at most FEW + FEW_PER_DIMENSION * d rows of each side to the working rows.
+# Each pass adds at most FEW + FEW_PER_DIMENSION * d rows of each side to the working rows, for which the problem is
+# solved.
 FEW, FEW_PER_DIMENSION = 32, 4
 
 
@@ -68,8 +71,8 @@ def widest_margin(X: Points, y: Any, *, c: float = 1.0) -> WidestMargin:
 def widest(data: TrainingData, sides: Array, *, sample_rows: int | None = None) -> WidestMargin:
     """Find the widest margin between two sides of training data; ``sides`` gives the side of each class, 0 or 1.
 
-    The problem is first solved for a sample. The final working rows of the sample are the initial working rows of the
-    search over all rows. Weights are ignored, except that rows of weight 0 are left out.
+    The problem is first solved for a sample. The working rows from which this solution is computed are the first
+    working rows of the search over all rows. Weights are ignored, except that rows of weight 0 are left out.
     """
     sample_rows = sample_rows or max(SAMPLE_ROWS, SAMPLE_NUMBERS // data.n_features)
     strides = subsample_strides(data.counts, sample_rows)
@@ -85,7 +88,7 @@ def widest(data: TrainingData, sides: Array, *, sample_rows: int | None = None) 
 
 
 class Working(NamedTuple):
-    """Working rows, on which the problem is solved: positions in the data, points, and sides ±1."""
+    """Working rows, for which the problem is solved: positions in the data, points, and sides ±1."""
 
     positions: Array
     X: Array
@@ -93,7 +96,7 @@ class Working(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Solution for the working rows, and the best hyperplane so far with its distance to the nearest row (c = 1)."""
+    """Solution for the working rows, and the best hyperplane so far; ``lower`` is its proven margin times √c."""
 
     contact: Contact
     hyperplane: HalfSpace | None
@@ -103,7 +106,11 @@ class Found(NamedTuple):
 
 
 def _close(data: TrainingData, sides: Array, working: Working, p: Array) -> Found:
-    """Solve the problem for the working rows and add rows too close to the hyperplane, until there are none."""
+    """Solve the problem for the working rows, and add rows too close to the hyperplane, until the bounds agree.
+
+    The search starts at the point p. It also ends if there are no more rows to add, or if no hyperplane separates the
+    working rows.
+    """
     few = FEW + FEW_PER_DIMENSION * data.n_features
     hyperplane, lower, n_passes, first = None, 0.0, 0, np.arange(len(working.X))
     while True:
@@ -123,7 +130,7 @@ def _close(data: TrainingData, sides: Array, working: Working, p: Array) -> Foun
 
 
 def _tolerance(margin: float, p: Array, c: float) -> float:
-    """Compute the width of the interval (for c = 1) at which the search stops."""
+    """Compute the width of the interval between the two bounds at which the search stops, in units of 1/√c."""
     spacing = EPS / row_gaps(p[None], c)[0]
     return max(TOL * max(1.0, margin), min(SPACING * spacing, LARGEST_TOL))
 
@@ -173,9 +180,10 @@ def _signs(block: LabelledBlock, sides: Array) -> Array:
 
 @checkpointable
 class Scan(NamedTuple):
-    """Result of a scan: the lowest rows of each side and their heights, and the smallest height of any row.
+    """Result of a pass: the lowest rows of each side and their heights, and the smallest height of any row.
 
-    The height of a row is the sinh of its signed distance to the hyperplane, minus a bound on its rounding error.
+    The height of a row is the hyperbolic sine of its distance to the hyperplane in units of 1/√c, minus a bound on the
+    rounding error. The distance is negative if the row lies on the wrong side.
     """
 
     positions: Array
@@ -187,7 +195,7 @@ class Scan(NamedTuple):
 
 
 def _scan_block(block: LabelledBlock, sides: Array, hyperplane: HalfSpace, c: float, below: float, few: int) -> Scan:
-    """Find the rows of a block with the smallest proven heights, all less than ``below``."""
+    """Find the ``few`` lowest rows of each side in a block, among the rows with heights less than ``below``."""
     y = _signs(block, sides)
     heights = proven_heights(block.X, block.gaps, y, *hyperplane, c)
     heights[~block.present] = np.inf
@@ -206,7 +214,7 @@ def _lowest(parts: Sequence[Scan]) -> Scan:
 
 
 def _few_lowest(positions: Array, y: Array, heights: Array, few: int) -> Array:
-    """Return the indices of the ``few`` lowest rows of each side; if heights are equal, only the first row counts."""
+    """Find the indices of the ``few`` lowest rows of each side; of rows with equal heights, use only the first."""
     order, kept = np.lexsort((positions, heights)), []
     for side in (-1, 1):
         own = order[y[order] == side]

@@ -1,4 +1,8 @@
-"""Rows built from training data. They are kept between passes if the points are in memory, and rebuilt otherwise."""
+"""Rows built from training data.
+
+They are kept between passes if the points are in memory and not too many, and otherwise rebuilt in every pass. Rows are
+*explicit* if they are stored as a matrix, and *implicit* if they are stored as points and a few coefficients per row.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -29,14 +33,14 @@ from hyplearn.types import Array
 # Maximum number of dual variables that are kept if the rows may not fit into memory (32 MiB, including positions).
 MOST_KEPT = 2**21
 # Maximum number of columns for which signed cone coordinates are stored as explicit rows, which compiled kernels
-# require. With more columns, products are computed by BLAS, piece by piece.
+# require. With more columns, the rows are stored implicitly, and are made explicit in small pieces for these kernels.
 EXPLICIT_COLUMNS = 16
 # Maximum number of elements of explicit rows that are kept between passes (128 MiB).
 EXPLICIT_NUMBERS = 2**24
-# Maximum number of rows whose coefficients are kept between passes (192 MiB). For more rows, writing and reading the
-# coefficients takes longer than computing them in every pass, and they need as much memory as the points.
+# Maximum number of rows whose coefficients and costs are kept between passes (192 MiB). For more rows, writing and
+# reading them takes longer than computing them in every pass, and in the disk they need more memory than the points.
 KEPT_ROWS = 2**23
-# Functions that build the rows of a labelled block, or of a block of a source.
+# A RowBuilder builds the rows of a labelled block, and a BlockBuilder the rows of a block of a point source.
 RowBuilder: TypeAlias = Callable[[LabelledBlock], Rows]
 BlockBuilder: TypeAlias = Callable[[Block], Rows]
 
@@ -50,7 +54,7 @@ def row_costs(block: LabelledBlock, C: float) -> Array:
 
 @dataclass(frozen=True)
 class SignedRowBuilder:
-    """Callable that builds the rows of a binary problem, which are features at p times labels ±1, and their costs."""
+    """Callable that builds the rows of a binary problem: features at p times labels ±1, with a cost per row."""
 
     positive: int
     p: Array
@@ -67,7 +71,10 @@ class SignedRowBuilder:
 
 @dataclass(frozen=True)
 class ClassRowBuilder:
-    """Callable that builds rows of cone coordinates with class codes; ``intercept`` adds a column at the end."""
+    """Callable that builds rows of cone coordinates about ``centre`` (:mod:`hyplearn.cone`), with class codes.
+
+    The constant column of cone coordinates, which is the last, is included only if ``intercept`` is True.
+    """
 
     centre: Array
     c: float
@@ -131,10 +138,11 @@ def build_rows(
     threads: int | None = None,
     explicit_numbers: int = EXPLICIT_NUMBERS,
 ) -> RowSource:
-    """Return the rows of the training data, with costs of C times their weights.
+    """Return the rows of the training data; the cost of each row is C times its weight.
 
-    Rows are kept between passes if the points are in memory and there are at most ``KEPT_ROWS`` rows. Explicit rows
-    must also have at most ``explicit_numbers`` elements. All other rows are rebuilt in every pass.
+    Rows are kept between passes if the points are in memory and there are at most ``KEPT_ROWS`` rows. If the rows are
+    explicit, they must also have at most ``explicit_numbers`` elements in total. All other rows are rebuilt in every
+    pass.
     """
     threads = data.threads if threads is None else threads
     is_explicit = isinstance(build, ConeRowBuilder) and n_columns <= EXPLICIT_COLUMNS
@@ -152,7 +160,7 @@ def _known_costs(data: TrainingData, C: float) -> Costs:
 def stream_rows(
     data: TrainingData, build: RowBuilder, C: float, n_columns: int, n_classes: int, threads: int
 ) -> "StreamedRows":
-    """Return rows of the training data that are rebuilt in every pass, with costs of C times their weights."""
+    """Return the rows of the training data, rebuilt in every pass; the cost of each row is C times its weight."""
     encoded = partial(build_encoded, encoder=data.encoder, build=build)
     kept = np.inf if data.in_memory else MOST_KEPT
     return StreamedRows(data.points, encoded, data.n_rows, n_columns, n_classes, threads, _known_costs(data, C), kept)
@@ -177,7 +185,7 @@ class KeptRows(MemoryRows):
 
     @cached_property
     def cost_range(self) -> Costs:
-        """Smallest positive cost, largest cost, and total cost; computed from the rows if not given."""
+        """Smallest positive cost, largest cost, and total cost; computed from the rows unless they are known."""
         return super().cost_range if self.known_costs is None else self.known_costs
 
     @cached_property
@@ -222,7 +230,7 @@ class StreamedRows(RowSource):
 
     @property
     def fold(self) -> Callable[..., Any]:
-        """Function ``fold(function, merge, *arguments)``, which runs one pass and builds the rows of each block."""
+        """Function ``fold(function, merge, *arguments)`` of :class:`RowSource`; it rebuilds the rows of each block."""
         return partial(self.points.fold, build=self.build, threads=self.threads)
 
     def altered(self, function: Callable[..., Rows], *arguments: Any) -> "StreamedRows":
@@ -231,13 +239,13 @@ class StreamedRows(RowSource):
         return replace(self, build=build, known_costs=None)
 
     def sample(self, size: int, rng: np.random.Generator) -> Rows:
-        """Load a random, evenly spread sample as explicit rows, with costs scaled to the total cost of all rows."""
+        """Load a random, evenly spread sample as explicit rows, with costs scaled to sum to the cost of all rows."""
         arguments = self.build, self.n_rows, size, seed_of(rng)
         drawn = self.points.fold(_sample, join_rows, *arguments, threads=self.threads)
         return replace(scale_costs(drawn, self.cost_range), threads=self.threads)
 
     def thinned(self, size: int, rng: np.random.Generator) -> "StreamedRows":
-        """Return a random, evenly spread sample, rebuilt in every pass; costs are divided by the sampled fraction."""
+        """Return a random, evenly spread sample, rebuilt in every pass, with costs divided by the sampled fraction."""
         build = partial(_build_thinned, build=self.build, n=self.n_rows, size=size, seed=seed_of(rng))
         return replace(self, build=build, n_rows=size, known_costs=None)
 

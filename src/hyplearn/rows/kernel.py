@@ -1,8 +1,8 @@
-"""Rows of a kernel map, which are kept between passes if they have few elements, and computed in every pass otherwise.
+"""Rows of a kernel map, which are kept between passes if the points are in memory and the rows have few elements.
 
-Rows that are not kept are *raw*: they contain the kernel values between a point and the landmarks, and a constant
-column for the intercept. The rows of the map are the products of raw rows with :func:`raw_projection`, and take three
-times as long to compute.
+Other rows are computed again in every pass. They are *raw*: they contain the kernel values between a point and the
+landmarks, and a constant column for the intercept. The rows of the map are the products of raw rows with
+:func:`raw_projection`, and take three times as long to compute.
 """
 
 from dataclasses import dataclass, replace
@@ -16,25 +16,26 @@ from hyplearn.rows.built import KeptRows, row_costs, stream_rows
 from hyplearn.rows.memory import ClassRows, RowSource
 from hyplearn.types import Array
 
-# Maximum number of elements of rows that are kept between passes (32 MiB). For larger data, a few passes that compute
-# the rows again take a third of the time of many passes over kept rows.
+# Maximum number of elements of rows that are kept between passes (32 MiB). For larger data, ``solve_softmax_by_sample``
+# computes the rows again in every pass, but needs so few passes that it takes a third of the time of ``solve_softmax``
+# with kept rows.
 KEPT_NUMBERS = 2**22
-# Value in the intercept column, which is equal to the maximum norm of a row.
+# Value in the intercept column. It is the largest norm that the kernel features of a point can have.
 INTERCEPT = 1.0
 
 
 @dataclass(frozen=True)
 class MatrixChunk:
-    """Chunk of explicit rows."""
+    """Chunk of rows that are stored as a matrix."""
 
     rows: Array
 
     def scores(self, W: Array) -> Array:
-        """Compute ``⟨W_k, x_i⟩`` for every class k and row i; return an array of shape (K, n)."""
+        """Compute ``⟨W_k, u_i⟩`` for every class k and row u_i; return an array of shape (K, n)."""
         return W @ self.rows.T
 
     def sums(self, Q: Array) -> Array:
-        """Compute the weighted sum of rows ``Σ_i Q_ki x_i`` for every class k."""
+        """Compute the weighted sum of rows ``Σ_i Q_ki u_i`` for every class k."""
         return Q @ self.rows
 
 
@@ -82,7 +83,11 @@ def raw_projection(kernel_map: KernelMap) -> Array:
 
 @dataclass(frozen=True)
 class KernelRowBuilder:
-    """Callable that builds rows of a kernel map with class codes: explicit rows, or raw rows computed on access."""
+    """Callable that builds rows of a kernel map with class codes.
+
+    If ``explicit`` is True, the rows of the map are computed and stored as a matrix. Otherwise the result contains raw
+    rows, which are computed when they are accessed.
+    """
 
     kernel_map: KernelMap
     C: float
@@ -107,14 +112,14 @@ class KernelRowBuilder:
 
 
 def rows_are_kept(data: TrainingData, kernel_map: KernelMap, kept_numbers: int = KEPT_NUMBERS) -> bool:
-    """Return whether rows are kept between passes: if the points are in memory and the rows are small enough."""
+    """Return whether rows are kept: the points are in memory, and the rows have at most ``kept_numbers`` elements."""
     return data.in_memory and data.n_rows * (kernel_map.projection.shape[1] + 1) <= kept_numbers
 
 
 def build_kernel_rows(
     data: TrainingData, kernel_map: KernelMap, C: float, *, kept_numbers: int = KEPT_NUMBERS
 ) -> RowSource:
-    """Return the rows of the data, with costs of C times the weights; rows that are not kept are raw."""
+    """Return the rows of the map if they are kept, otherwise raw rows; the cost of a row is C times its weight."""
     K, explicit = data.n_classes, rows_are_kept(data, kernel_map, kept_numbers)
     columns = (kernel_map.projection.shape[1] if explicit else len(kernel_map.kernel.landmarks)) + 1
     build = KernelRowBuilder(kernel_map, C, K, explicit)

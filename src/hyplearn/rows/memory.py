@@ -3,6 +3,9 @@
 The rows of a binary problem are signed: u = y f, where f contains the features of a point and y = ±1 is its label. The
 rows of a softmax regression have a class code instead of a sign. A block of rows is an instance of :class:`Rows`, and
 therefore also a source.
+
+Rows are *explicit* if they are stored as a matrix, and *implicit* if they are stored as points and a few coefficients
+per row.
 """
 
 from abc import ABC, abstractmethod
@@ -63,7 +66,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Load a random, evenly spread sample as explicit rows, with costs scaled to the total cost of all rows."""
+        """Load a random, evenly spread sample as explicit rows, with costs scaled to sum to the cost of all rows."""
 
     @abstractmethod
     def thinned(self, size: int, rng: np.random.Generator) -> "RowSource":
@@ -91,7 +94,7 @@ class MemoryRows(RowSource):
         return fold_parts(map_in_threads(function, self.blocks(), self.threads, arguments), merge)
 
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Load a random, evenly spread sample as explicit rows, with costs scaled to the total cost of all rows."""
+        """Load a random, evenly spread sample as explicit rows, with costs scaled to sum to the cost of all rows."""
         return replace(scale_costs(self._drawn(size, rng), self.cost_range), threads=self.threads)
 
     def thinned(self, size: int, rng: np.random.Generator) -> "Rows":
@@ -131,7 +134,7 @@ class Rows(MemoryRows):
 
     @classmethod
     def explicit(cls, U: Array, costs: Array) -> Self:
-        """Create rows from a matrix that already includes the signs."""
+        """Create rows from a matrix of explicit rows, which already include the signs."""
         n, d = U.shape
         return cls(np.ascontiguousarray(U), np.zeros(d), np.ones(n), np.zeros(n), costs)
 
@@ -146,7 +149,7 @@ class Rows(MemoryRows):
         return unrolled(self.p)
 
     def __getitem__(self, index: slice | Array) -> Array:
-        """Compute explicit rows, as float64."""
+        """Return the rows at the given positions as a matrix of float64."""
         return TangentRows(self.X, self.p, self.along, self.base)[index]
 
     def __matmul__(self, w: Array) -> Array:
@@ -203,7 +206,7 @@ class Rows(MemoryRows):
             yield replace(self, **columns, start=self.start + cut.start, threads=1)
 
     def pieces(self) -> Iterator["Rows"]:
-        """Iterate over the rows in the form that compiled kernels expect, with ``X``, ``p``, ``along`` and ``base``."""
+        """Yield the rows in the form that compiled kernels expect: rows determined by X, p, along and base alone."""
         yield self
 
 
@@ -211,8 +214,9 @@ class Rows(MemoryRows):
 class HyperboloidRows(Rows):
     """Signed rows of hyperboloid coordinates, ``(times_i, along_i (x_i - p) + base_i p)``, stored implicitly.
 
-    If ``inverse_root`` is 1/√c instead of 0, the rows have one more column for the intercept, ``times + base / √c``
-    (:mod:`hyplearn.cone`). This column is not stored.
+    The first column is called the time column, and the others are the space columns. If ``inverse_root`` is 1/√c
+    instead of 0, the rows have one more column for the intercept, ``times + base / √c`` (:mod:`hyplearn.cone`). This
+    column is not stored.
     """
 
     times: Array
@@ -265,12 +269,13 @@ class HyperboloidRows(Rows):
     def length_bound(self) -> float:
         """Return an upper bound on the norms of the rows, without computing explicit rows.
 
-        The intercept and the norm of the space columns are at most the absolute value of ``times``.
+        The absolute value of ``times`` is an upper bound on the norm of the space columns and on the intercept, so the
+        norm of a row is at most √3 times this value.
         """
         return float(np.sqrt(3) * np.abs(self.times).max(initial=0.0))
 
     def pieces(self) -> Iterator[Rows]:
-        """Iterate over the rows in the form that compiled kernels expect, as small chunks of explicit rows."""
+        """Yield the rows in the form that compiled kernels expect: as small chunks of explicit rows."""
         step = max(1, PIECE_NUMBERS // self.shape[1])
         for start in range(0, max(1, len(self.X)), step):
             cut = slice(start, start + step)
@@ -285,15 +290,15 @@ class Chunk(Protocol):
         """Explicit rows of the chunk."""
 
     def scores(self, W: Array) -> Array:
-        """Compute ``⟨W_k, x_i⟩`` for every class k and row i; return an array of shape (K, n)."""
+        """Compute ``⟨W_k, u_i⟩`` for every class k and row u_i; return an array of shape (K, n)."""
 
     def sums(self, Q: Array) -> Array:
-        """Compute the weighted sum of rows ``Σ_i Q_ki x_i`` for every class k."""
+        """Compute the weighted sum of rows ``Σ_i Q_ki u_i`` for every class k."""
 
 
 @dataclass(frozen=True)
 class RowChunk:
-    """Chunk of rows; products with one class are computed by compiled kernels, and with several classes by BLAS."""
+    """Chunk of rows; products for one class are computed by compiled kernels, products for several classes by BLAS."""
 
     X: Array
     p: Array
@@ -314,7 +319,7 @@ class RowChunk:
         return np.column_stack([self.times, space] if self.last is None else [self.times, space, self.last])
 
     def scores(self, W: Array) -> Array:
-        """Compute ``⟨W_k, x_i⟩`` for every class k and row i; return an array of shape (K, n)."""
+        """Compute ``⟨W_k, u_i⟩`` for every class k and row u_i; return an array of shape (K, n)."""
         of_space = W[:, 1 : 1 + len(self.p)]
         scores = centred_dot(self.X, of_space[0], self.p)[None] if len(W) == 1 else of_space @ self.offsets.T
         scores *= self.along
@@ -325,7 +330,7 @@ class RowChunk:
         return scores
 
     def sums(self, Q: Array) -> Array:
-        """Compute the weighted sum of rows ``Σ_i Q_ki x_i`` for every class k."""
+        """Compute the weighted sum of rows ``Σ_i Q_ki u_i`` for every class k."""
         scaled = Q * self.along
         of_space = centred_sum(self.X, scaled[0], self.p)[None] if len(Q) == 1 else scaled @ self.offsets
         columns = [Q @ self.times, of_space + np.outer(Q @ self.base, self.p)]
@@ -335,7 +340,7 @@ class RowChunk:
 @checkpointable
 @dataclass(frozen=True, kw_only=True)
 class ClassRows(HyperboloidRows):
-    """Rows of hyperboloid coordinates with a class code instead of a sign, for problems of several classes."""
+    """Rows of hyperboloid coordinates with a class code instead of a sign, for softmax regression."""
 
     codes: Array
     n_classes: int
@@ -351,7 +356,7 @@ class ClassRows(HyperboloidRows):
 
     @property
     def _step(self) -> int:
-        """Number of rows per block, which is smaller than for binary problems, because rows have a score per class."""
+        """Number of rows per block; it is smaller than for binary problems, because rows have a score per class."""
         return max(self.shape[1], self.block_numbers // (4 * (self.shape[1] + self.n_classes)))
 
     def chunk(self, cut: slice) -> Chunk:
@@ -372,7 +377,7 @@ class ClassRows(HyperboloidRows):
 
 
 def join_rows(parts: Sequence[R]) -> Rows:
-    """Concatenate several parts; the result has explicit rows."""
+    """Concatenate several parts to explicit rows; a single part is returned unchanged."""
     return parts[0] if len(parts) == 1 else type(parts[0]).joined(parts)
 
 
@@ -388,8 +393,8 @@ def seed_of(rng: np.random.Generator) -> int:
 def sample_rows(n: int, size: int, seed: int, block: Any) -> Array:
     """Return the indices of the rows of a block that belong to an evenly spread sample of about ``size`` of n rows.
 
-    The n positions are divided into sections of equal length, and each section contains a run of ``RUN`` consecutive
-    rows at a random position. This position is a hash of the seed and the index of the run, so the sampled rows of a
+    The n positions are divided into sections of equal length, and a run of ``RUN`` consecutive rows starts at a random
+    position in each section. This position is a hash of the seed and the index of the section, so the sampled rows of a
     block do not depend on other blocks.
     """
     start, stop = block.start, block.start + len(block.X)

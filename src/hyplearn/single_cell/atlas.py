@@ -9,7 +9,7 @@ from hyplearn.embedding import PoincareMap
 from hyplearn.persistence import ModelFileError
 from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.files import from_bytes, to_bytes
-from hyplearn.single_cell.cells import cell_features, whole_matrix
+from hyplearn.single_cell.cells import MissingKeyError, cell_features, whole_matrix
 from hyplearn.types import Array
 
 # Default key of the points in obsm.
@@ -22,7 +22,7 @@ SAME_SCALE = 3.0
 
 
 def map_key(basis: str) -> str:
-    """Return the key in ``uns`` under which the map of a basis is stored."""
+    """Return the key in ``uns`` of the map from which the points ``obsm[basis]`` come."""
     return "poincare_map" if basis == DEFAULT_KEY else basis
 
 
@@ -48,7 +48,7 @@ class Matrix(NamedTuple):
 
 
 def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
-    """Return the entries of ``uns`` that store the map; :func:`stored_map` and :func:`placed_features` read them."""
+    """Return the entries of ``uns[map_key(basis)]`` that :func:`stored_map` and :func:`placed_features` read."""
     data = np.frombuffer(to_bytes(model), dtype=np.uint8).copy()
     kept: dict[str, Any] = {"model": data, "fingerprint": hashlib.sha256(data.tobytes()).hexdigest()}
     if use_rep == "X":
@@ -65,7 +65,10 @@ def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
 
 
 def _loadings(adata: Any, use_rep: str) -> tuple[Any, Array, Array, Array] | None:
-    """Return the matrix, genes, loadings and centre of scanpy's PCA; None if they do not reproduce the components."""
+    """Return the matrix, the positions of its genes, the loadings and the centre of scanpy's PCA.
+
+    Return None if ``use_rep`` is not the key of a PCA, or if these data do not reproduce its components.
+    """
     Z = cell_features(adata, use_rep)
     P = np.asarray(adata.varm["PCs"]) if "PCs" in adata.varm else None
     if P is None or use_rep.removeprefix("X_") != "pca" or adata.X is None or P.shape[1] != Z.shape[1]:
@@ -85,7 +88,7 @@ def stored_map(adata: Any, basis: str) -> tuple[PoincareMap, dict[str, Any]]:
     """Return the map of an atlas and its entries in ``uns``."""
     kept = adata.uns.get(map_key(basis))
     if not isinstance(kept, dict) or "model" not in kept:
-        raise KeyError(
+        raise MissingKeyError(
             f"uns[{map_key(basis)!r}] contains no map of the atlas.\n"
             "Run hyplearn.single_cell.tl.poincare_map on the atlas, and keep uns when you write or subset it."
         )
@@ -155,14 +158,25 @@ def _described(matrix: Matrix) -> str:
 
 
 def check_same_ball(reference: Any, query: Any, basis: str) -> None:
-    """Raise ValueError if the coordinates of the query and of the reference come from different maps."""
+    """Raise ValueError unless the coordinates of the query and of the reference come from the same map.
+
+    Maps are compared by their fingerprints. Two maps without a fingerprint are assumed to be the same.
+    """
     own, other = (_fingerprint(adata, basis) for adata in (reference, query))
     if own == other:
         return
+    if not own:
+        raise ValueError(
+            f"The reference's {basis!r} comes from an unknown map, because uns[{map_key(basis)!r}] has no fingerprint "
+            "of this map. The maps of the reference and of the query cannot be compared.\nKeep uns when you write or "
+            "subset the reference. Or run hyplearn.single_cell.tl.poincare_map on the reference, and then "
+            "tl.place(reference, query)."
+        )
     seen = "from a different map" if other else "from an unknown map"
     raise ValueError(
         f"The query's {basis!r} comes {seen}, so it is not comparable with the map of the reference.\n"
-        f"Call hyplearn.single_cell.tl.place(reference, query), or delete query.obsm[{basis!r}] to place it again."
+        "Call hyplearn.single_cell.tl.place(reference, query). If the reference was itself placed in an atlas, pass "
+        "this atlas instead of the reference."
     )
 
 

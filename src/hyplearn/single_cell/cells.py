@@ -7,6 +7,7 @@ import numpy as np
 
 from hyplearn.data.opening import opened
 from hyplearn.data.stores import gather_known
+from hyplearn.geometry import gap
 from hyplearn.persistence import ModelFileError
 from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.files import from_bytes, to_bytes
@@ -31,7 +32,7 @@ class MissingKeyError(KeyError):
 
 
 def check_adata(adata: Any, copy: bool = False) -> Any:
-    """Check that ``adata`` is an AnnData object; return it, or a copy of it."""
+    """Check that ``adata`` is an AnnData object; return it, or a copy if ``copy`` is True."""
     try:
         from anndata import AnnData
     except ImportError as error:
@@ -53,6 +54,15 @@ def cell_points(adata: Any, basis: str) -> Array:
             f"called {str(adata.obs_names[bad[0]])!r}.\nRemove these cells, or embed them again."
         )
     return X
+
+
+def check_inside(X: Array, c: float, basis: str, advice: str) -> None:
+    """Raise ValueError if a cell, labelled or not, lies outside the ball; the error gives its row among all cells."""
+    try:
+        gap(X, c=c)
+    except ValueError as error:
+        problem = str(error).partition("\n")[0]
+        raise ValueError(f"Basis {basis!r}: {problem}\n{advice}") from None
 
 
 def cell_features(adata: Any, use_rep: str) -> Array:
@@ -152,14 +162,14 @@ def model_bytes(model: Any) -> Array | None:
 
 
 def stored_model(adata: Any, key: str) -> Any:
-    """Return the fitted classifier that :func:`hyplearn.single_cell.tl.classify` has stored.
+    """Return the classifier that :func:`hyplearn.single_cell.tl.classify` or ``transfer`` has fitted and stored.
 
     Parameters
     ----------
     adata : AnnData
         Classified cells, in memory or from a file.
     key : str
-        Name of the column of predictions: the ``key_added`` of ``classify``.
+        Name of the column of predictions: the ``key_added`` of ``classify`` or ``transfer``.
 
     Examples
     --------

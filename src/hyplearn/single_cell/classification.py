@@ -8,19 +8,23 @@ from sklearn.base import clone
 
 from hyplearn.estimators import ConformalClassifier, classifier_named
 from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.geometry import gap
 from hyplearn.single_cell.atlas import check_same_ball, map_key
-from hyplearn.single_cell.cells import Cells, cell_points, check_adata, labelled_cells, model_bytes
+from hyplearn.single_cell.cells import Cells, cell_points, check_adata, check_inside, labelled_cells, model_bytes
 from hyplearn.single_cell.mapping import place
 from hyplearn.single_cell.quality import held_out_quality, warn_of_never_predicted
 from hyplearn.types import Array
 
 # Number of distinct integer labels above which a warning is given, because the column may contain counts.
 MANY_CLASSES = 50
+# Advice for points outside the ball of the classifier.
+OTHER_BALL = (
+    "Pass basis= with the key of an embedding in the ball, or model= with an estimator that has the curvature of the "
+    'embedding or outside="project".'
+)
 
 
 class Fitted(NamedTuple):
-    """Fitted classifier, the conformal classifier around it (None without ``coverage``), accuracy and recall."""
+    """Fitted classifier with its accuracy and recall, and the conformal classifier (None without ``coverage``)."""
 
     model: Any
     conformal: Any
@@ -50,7 +54,7 @@ def classify(
         Column of ``obs`` with the labels.
     basis : str
         Key of the embedding in ``obsm``, with or without the prefix ``"X_"``.
-    model : {"softmax", "svc", "perceptron", "second-order"} or estimator
+    model : {"softmax", "softmax-cv", "svc", "perceptron", "second-order", "kernel", "neighbors"} or estimator
         Name of a classifier, or any scikit-learn classifier, which is cloned.
     coverage : float, optional
         Guaranteed probability that the prediction set of a cell contains its true type; None for no sets. The sets are
@@ -69,25 +73,27 @@ def classify(
         The copy if ``copy=True``, otherwise None. The following results are written, where ``key`` is ``key_added``:
 
         ``obs[key]``
-            Predicted labels. Categories without cells are dropped; the others have the order of ``obs[label_key]``.
+            Predicted labels as categories. Categories without cells are dropped. The others are in the order of the
+            categories of ``obs[label_key]`` or, if this column is not categorical, of ``uns[key]["classes"]``.
         ``obs[f"{key}_probability"]``, ``obsm[f"{key}_probabilities"]``
             Probability of the predicted label, and probabilities of all labels in the order of
-            ``uns[key]["classes"]``.
+            ``uns[key]["classes"]``, if the classifier computes probabilities.
         ``obsm[f"{key}_distances"]``
             Signed hyperbolic distances to the boundary between each class and all other classes (for two classes, to
-            the boundary between them), if the classifier computes distances. All named models except "softmax" do.
+            the boundary between them), if the classifier computes distances: "svc", "perceptron" and "second-order" do.
         ``obsm[f"{key}_scores"]``
-            Scores of the classes, if the classifier does not compute distances.
+            Decision scores, if the classifier computes them but no distances.
         ``obs[f"{key}_set"]``, ``obsm[f"{key}_sets"]``, ``obs[f"{key}_unknown"]``
-            With ``coverage``: the types in the prediction set of a cell, as a string joined by " | " and as a matrix in
-            the order of ``uns[key]["classes"]``, and whether the set is empty. The guarantee is for new cells; the sets
-            of training cells contain their label more often.
+            With ``coverage``: the types in the prediction set of a cell, as a string joined by " | " and as a boolean
+            matrix with columns in the order of ``uns[key]["classes"]``, and whether the set is empty. The guarantee is
+            for new cells; the sets of training cells contain their label more often.
         ``obs[f"{key}_answer"]``
-            With ``hierarchy``: the smallest subtree that contains the prediction set.
+            With ``hierarchy``: the root of the smallest subtree that contains the prediction set.
         ``uns[key]``
-            ``params``, ``classes``, the certificate (``status``, ``dual_gap``), the numbers of cells, whether the
-            classifier was fitted to other cells (``transferred``), the training accuracy, the accuracy and the recall
-            of each class in five-fold cross-validation (``held_out``), and the model for
+            ``params``, ``classes``, the certificate (``status``, ``dual_gap``), the numbers of cells with a known label
+            (``n_trained``) and of cells with a prediction (``n_predicted``), whether the classifier was fitted to the
+            cells of another object (``transferred``), the training accuracy, the overall accuracy and the recall of
+            each class in five-fold cross-validation (``held_out``), and the model for
             :func:`hyplearn.single_cell.stored_model`.
         ``uns[f"{key}_colors"]``
             Colours of ``label_key``, if they are stored in ``uns``.
@@ -95,7 +101,7 @@ def classify(
     Warns
     -----
     UserWarning
-        If a class is never predicted, or if the labels are integers that may be counts.
+        If a class is not predicted for any training cell, or if the labels are integers that may be counts.
 
     Raises
     ------
@@ -136,8 +142,9 @@ def transfer(
 ) -> Any:
     """Fit a classifier to the cells of a reference, and predict the labels of a query in the same ball.
 
-    If the query has no points, it is first placed in the ball of the reference with
-    :func:`hyplearn.single_cell.tl.place`. If its points come from another map, an error is raised.
+    If the query has no points and the ``uns`` of the reference contains its map, the query is first placed in the ball
+    of the reference with :func:`hyplearn.single_cell.tl.place`. If the points of the query do not come from the map of
+    the reference, an error is raised.
 
     Parameters
     ----------
@@ -174,8 +181,8 @@ def _predict(reference: Any, query: Any, label_key: str, basis: str, wanted: _Wa
     cells, X = labelled_cells(reference, label_key, basis), cell_points(query, basis)
     if X.shape[1] != cells.X.shape[1]:
         raise ValueError(
-            f"The points of the query have {X.shape[1]} coordinates, but the reference has {cells.X.shape[1]}.\n"
-            "Embed both in the same ball."
+            f"The points of the query have {X.shape[1]} coordinates, but those of the reference have "
+            f"{cells.X.shape[1]}.\nEmbed both in the same ball."
         )
     fitted = _fit(wanted, cells, label_key, basis)
     key = f"{label_key}_predicted" if key_added is None else key_added
@@ -208,7 +215,7 @@ def _fit(wanted: _Wanted, cells: Cells, label_key: str, basis: str) -> Fitted:
         raise ValueError("hierarchy= requires coverage=, because it summarises prediction sets.\nPass coverage=0.9.")
     estimator = classifier_named(wanted.model) if isinstance(wanted.model, str) else clone(wanted.model)
     if getattr(estimator, "outside", None) == "raise":
-        _check_inside(cells.X, estimator.curvature, basis)
+        check_inside(cells.X, absolute_curvature(estimator.curvature), basis, OTHER_BALL)
     X = cells.X[cells.known]
     conformal = None
     if wanted.coverage is None:
@@ -230,8 +237,9 @@ def _plain_labels(cells: Cells, label_key: str) -> Array:
     labels = np.array(known if len({type(label) for label in known}) == 1 else [str(label) for label in known])
     classes = np.unique(labels)
     if len(classes) < 2:
+        found = f"only {classes.tolist()[0]!r}" if len(classes) else "none"
         raise ValueError(
-            f"obs[{label_key!r}] must contain at least two classes; got {classes.tolist()} in "
+            f"obs[{label_key!r}] must contain at least two classes; got {found} in "
             f"{cells.known.sum()} labelled cells of {len(cells.known)}.\nLabel some cells of another class."
         )
     if labels.dtype.kind in "iu" and len(classes) > MANY_CLASSES:
@@ -253,18 +261,6 @@ def _sets(conformal: Any, X: Array, key: str) -> tuple[dict[str, Any], Array]:
     texts = [name for name in ("set", "answer") if name in columns]
     obs: dict[str, Any] = {f"{key}_{name}": pd.Categorical(columns[name]) for name in texts}
     return obs | {f"{key}_unknown": columns["unknown"]}, sets
-
-
-def _check_inside(X: Array, curvature: float, basis: str) -> None:
-    """Raise ValueError if a cell, labelled or not, lies outside the ball; the error gives its row among all cells."""
-    try:
-        gap(X, c=absolute_curvature(curvature))
-    except ValueError as error:
-        problem = str(error).partition("\n")[0]
-        raise ValueError(
-            f"Basis {basis!r}: {problem}\nPass basis= with the key of an embedding in the ball, or model= with an "
-            'estimator that has the curvature of the embedding or outside="project".'
-        ) from None
 
 
 def _predictions(fitted: Any, X: Array, key: str, categories: list[Any]) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -300,7 +296,7 @@ def _storable(values: Any) -> Array:
 
 
 def _categories(column: Any, classes: Array) -> list[Any]:
-    """Return the categories of a column of labels in order, or the classes if the column is not categorical."""
+    """Return the ordered categories of a column of labels, or ``classes`` if these categories lack one of them."""
     if hasattr(column, "cat") and set(classes.tolist()) <= set(column.cat.categories.tolist()):
         return list(column.cat.categories)
     return classes.tolist()

@@ -10,14 +10,20 @@ from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spannin
 
 from hyplearn.embedding.poincare_map.cells import root_row
 from hyplearn.geometry import distance, frechet_mean, log_map, pairwise_distance
+from hyplearn.geometry.border import is_integer
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.geometry.nearest import nearest, nearest_tree
-from hyplearn.single_cell.cells import cell_labels, cell_points, check_adata
+from hyplearn.single_cell.cells import cell_labels, cell_points, check_adata, check_inside
 from hyplearn.types import Array
 
-# The root is at a tip if the mean of the unit vectors towards all cells has a norm above ONE_SIDED (the norm is 1 if
-# all directions are equal), and if the median distance to the cells is above FAR.
+# The root is considered to be at a tip if the mean of the unit vectors from the root towards the cells has a norm above
+# ONE_SIDED (the norm is 1 if all directions are equal), and if the median distance to the cells is above FAR.
 ONE_SIDED, FAR = 0.85, 3.0
+# Advice for points outside the ball of curvature -1. Division by r moves the ball of radius r to the ball of radius 1,
+# and divides all distances by r.
+OTHER_BALL = (
+    "Pass basis= with the key of an embedding in the ball of radius 1, or divide the points of a ball of radius r by r."
+)
 
 
 def root_of(adata: Any, X: Array, root: Any) -> int:
@@ -32,17 +38,19 @@ def root_of(adata: Any, X: Array, root: Any) -> int:
 def named_root(adata: Any, root: Any, from_mean: Callable[[Array], Array]) -> int:
     """Return the row of a root that is given as a row, a cell name, or a pair (column of obs, label).
 
-    For a label, the root is the cell nearest to the mean of the cells with this label. The function ``from_mean``
-    returns the distances of cells to their mean.
+    For a label, the root is the cell nearest to the mean of the cells with this label. The function ``from_mean`` is
+    called with the rows of these cells, and returns their distances to their mean.
     """
     if isinstance(root, (tuple, list)):
         column, label = root
         labels, known = cell_labels(adata, column)
         own = np.flatnonzero(known & (labels == label))
         if not len(own):
+            present = np.unique(labels[known].astype(str)).tolist()
+            listed = ", ".join(map(repr, present[:8])) + (", ..." if len(present) > 8 else "")
             raise ValueError(
-                f"No cell has the label {label!r} in obs[{column!r}]; it contains "
-                f"{', '.join(map(repr, np.unique(labels[known].astype(str)).tolist()[:8]))}.\nPass one of these."
+                f"No cell has the label {label!r} in obs[{column!r}]; it contains {listed or 'no labels'}.\n"
+                "Pass a label of this column."
             )
         return int(own[np.argmin(from_mean(own))])
     row = root_row(int(root) if isinstance(root, np.integer | np.ndarray) else root, adata.obs_names, adata.n_obs)
@@ -51,7 +59,10 @@ def named_root(adata: Any, root: Any, from_mean: Callable[[Array], Array]) -> in
 
 
 def warn_if_at_tip(X: Array, root: int) -> None:
-    """Warn if all cells lie far from the root in the same direction: the disk then shows them in a few pixels."""
+    """Warn if the cells lie in about the same direction from the root, and at least half of them are far away.
+
+    The disk would show such cells in a few pixels.
+    """
     others = np.arange(len(X)) != root
     vectors = log_map(X[others], X[root])
     lengths = np.linalg.norm(vectors, axis=1)
@@ -59,9 +70,9 @@ def warn_if_at_tip(X: Array, root: int) -> None:
     one_sided = float(np.linalg.norm(np.mean(vectors[lengths > 0] / lengths[lengths > 0, None], axis=0)))
     if one_sided > ONE_SIDED and far > FAR:
         warnings.warn(
-            "The root is at the edge of the map: all cells lie in one direction from the root, and half of them are "
-            f"farther away than {far:.1f}, where the disk shows them in a few pixels.\nOmit root to centre the disk at "
-            "the mean of all cells; tl.pseudotime has a separate root parameter.",
+            "The root is at the edge of the map: the cells lie in about the same direction from the root, and half of "
+            f"them are farther away than {far:.1f}, where the disk shows them in a few pixels.\nOmit root to centre "
+            "the disk at the mean of all cells; tl.pseudotime has a separate root parameter.",
             UserWarning,
             stacklevel=3,
         )
@@ -103,10 +114,10 @@ def pseudotime(
         ``obs[key_added]``
             Hyperbolic distance from the root, along the geodesic.
         ``obs[f"{key_added}_along"]``
-            Length of the shortest path from the root in the neighbour graph. It is larger than the distance if the
-            geodesic leaves the branches, and infinite for cells that are not connected to the root.
+            Length of the shortest path from the root in the neighbour graph. It is at least the distance, clearly
+            larger if the geodesic leaves the branches, and infinite for cells that are not connected to the root.
         ``uns[key_added]``
-            Row and name of the root.
+            Row and name of the root, and ``basis``.
 
     Examples
     --------
@@ -120,6 +131,7 @@ def pseudotime(
     """
     adata = check_adata(adata, copy)
     X = cell_points(adata, basis)
+    check_inside(X, 1.0, basis, OTHER_BALL)
     row = root_of(adata, X, root)
     straight = distance(X, X[row])
     along = dijkstra(_neighbour_graph(X, n_neighbors), directed=False, indices=row)
@@ -170,8 +182,8 @@ def branches(
     min_cells : int, optional
         Minimum number of cells of a branch; by default 5 % of all cells, but at least 5.
     n_landmarks : int
-        Number of cells (landmarks) whose branches are computed from all pairwise distances, which take 32 MB for 2,000
-        cells. Each of the remaining cells gets the branch of the nearest landmark.
+        Maximum number of cells, besides the root, whose branches are computed from all pairwise distances, which take
+        32 MB for 2,000 cells. These cells are the landmarks; each other cell gets the branch of the nearest landmark.
     key_added : str
         Key of the results.
     copy : bool
@@ -186,7 +198,8 @@ def branches(
             Branches as categories: "0" is the branch at the root, "0.1" and "0.2" are the branches into which it
             splits, with the largest first, and so on.
         ``uns[key_added]``
-            Row and name of the root, and the depths at which branches split.
+            Row and name of the root, ``basis``, the branches that split (``parted``), and the depths at which they
+            split (``depths``).
 
     Examples
     --------
@@ -201,12 +214,16 @@ def branches(
     """
     import pandas as pd
 
+    if not (min_cells is None or is_integer(min_cells, 2)):
+        raise ValueError(
+            f"min_cells must be an integer of at least 2; got {min_cells!r}.\n"
+            "Pass min_cells=2 or more, or omit it for 5 % of all cells."
+        )
     adata = check_adata(adata, copy)
     X = cell_points(adata, basis)
+    check_inside(X, 1.0, basis, OTHER_BALL)
     row = root_of(adata, X, root)
-    least = max(5, round(0.05 * len(X))) if min_cells is None else int(min_cells)
-    if least < 2:
-        raise ValueError(f"min_cells must be an integer of at least 2; got {min_cells!r}.")
+    least = max(5, round(0.05 * len(X))) if min_cells is None else min_cells
     kept = np.unique(np.r_[row, np.linspace(0, len(X) - 1, min(len(X), n_landmarks)).astype(int)])
     names, depths = _parted(X[kept], int(np.searchsorted(kept, row)), least * len(kept) / len(X))
     if len(kept) < len(X):
@@ -228,11 +245,12 @@ def _order(name: str) -> list[int]:
 
 
 def _parted(X: Array, root: int, least: float) -> tuple[Array, dict[str, float]]:
-    """Return the branch of each cell, and the depth at which each branch splits."""
+    """Return the branch of each cell, and a dict from the branches that split to the depths at which they split."""
     r = distance(X, X[root])
     D = pairwise_distance(X)
     product = 0.5 * (r[:, None] + r[None, :] - D)
-    # Among all paths between two cells, the path in the maximum spanning tree has the largest minimum product.
+    # Among all paths between two cells, the path in the maximum spanning tree has the largest minimum product. The
+    # edges of this tree are therefore sufficient to determine which cells are connected at each depth.
     cost = product.max() + 1.0 - product
     np.fill_diagonal(cost, 0.0)
     tree = minimum_spanning_tree(cost).tocoo()
@@ -253,7 +271,10 @@ def _parted(X: Array, root: int, least: float) -> tuple[Array, dict[str, float]]
 
 
 def _first_parting(cells: Array, edges: Array, depth: Array, least: float) -> tuple[float, list[Array]] | None:
-    """Return the smallest depth at which cells split into several large parts, and the parts; None if they never do."""
+    """Return the smallest depth at which cells split into several large parts, and these parts; None without a split.
+
+    A part is large if it has at least ``least`` cells.
+    """
     place = np.full(int(edges.max()) + 1, -1)
     place[cells] = np.arange(len(cells))
     inside = (place[edges[:, 0]] >= 0) & (place[edges[:, 1]] >= 0)

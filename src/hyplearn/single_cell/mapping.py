@@ -51,8 +51,8 @@ def poincare_map(
         As in :class:`hyplearn.embedding.PoincareMap`.
     root : int, str or (str, str), optional
         Row or name of the cell at the centre, such as a stem cell; or a column of ``obs`` and a label, which means the
-        cell whose features are nearest to the mean of all cells with this label. By default, the mean of all cells is
-        at the centre.
+        cell whose features are nearest to the mean of the features of all cells with this label. By default, the mean
+        of all cells is at the centre.
     key_added : str
         Key of the points in ``obsm``.
     copy : bool
@@ -68,13 +68,16 @@ def poincare_map(
         ``obsm[key_added]``
             Points in the ball.
         ``uns["poincare_map"]``, or ``uns[key_added]`` if ``key_added`` is not the default
-            ``params``, ``gamma``, ``loss``, ``n_iter``, and the data that :func:`place` needs: the model, the names of
-            the genes, the loadings of the principal components, and a summary of the matrix.
+            ``params``, ``gamma``, ``loss``, ``n_iter``, and the data that :func:`place` needs: the model and its
+            fingerprint; if the features are X or principal components of X, also the names of the genes and a summary
+            of X; and for principal components, also their loadings and the centre that was subtracted from X.
 
     Raises
     ------
     KeyError
-        If the features or the root do not exist.
+        If the features, or the column of labels for the root, do not exist.
+    ValueError
+        If the root does not exist.
 
     Examples
     --------
@@ -138,7 +141,8 @@ def place(
         Key of the points of the atlas in ``obsm``.
     use_rep : str, optional
         Key in ``obsm`` of the query's features. They must be in the feature space of the atlas, such as principal
-        components that were computed with the loadings of the atlas. By default, the features are computed from X.
+        components that were computed with the loadings of the atlas. By default, the features are computed from X of
+        the query.
     copy : bool
         Whether to write the results to a copy, and return the copy.
 
@@ -180,8 +184,8 @@ def place(
     X = placed_features(kept, query, use_rep)
     if X.shape[1] != model.n_features_in_:
         raise ValueError(
-            f"The query has {X.shape[1]} features; the map of the atlas was fitted on {model.n_features_in_}.\n"
-            "Pass use_rep= with the key of features in the space of the atlas."
+            f"The query has {X.shape[1]} features; the map of the atlas was fitted on {model.n_features_in_} "
+            "features.\nPass use_rep= with the key of features in the space of the atlas."
         )
     points, far = model.transform(X), _atlas_distance(model, X)
     query.obsm[basis] = points
@@ -194,7 +198,10 @@ def place(
 
 
 def _atlas_distance(model: PoincareMap, X: Array) -> Array:
-    """Return the distances of new cells to the atlas, relative to distances within the atlas; warn if many are far."""
+    """Return the distance of each new cell to the nearest cell of the atlas; warn if many are far away.
+
+    The unit is the median distance from a cell of the atlas to its nearest neighbour.
+    """
     tree = cKDTree(model._cells)
     # Use the second nearest cell, because the nearest is the cell itself.
     within = tree.query(model._cells, k=2)[0][:, 1]
@@ -204,8 +211,9 @@ def _atlas_distance(model: PoincareMap, X: Array) -> Array:
     if far > MANY_FAR:
         warnings.warn(
             f"{far:.0%} of the query's cells are farther from the nearest cell of the atlas than {FAR:.0%} of the "
-            "cells within the atlas.\nThey may have types that the atlas lacks, or come from another batch. Check the "
-            "column that ends in _atlas_distance, and pass coverage= to tl.transfer to mark such cells as unknown.",
+            "atlas's cells are from their nearest neighbour.\nThey may have types that the atlas lacks, or come from "
+            "another batch. Check the column that ends in _atlas_distance, and pass coverage= to tl.transfer to mark "
+            "such cells as unknown.",
             UserWarning,
             stacklevel=3,
         )
@@ -213,14 +221,20 @@ def _atlas_distance(model: PoincareMap, X: Array) -> Array:
 
 
 def warn_about_matrix(matrix: Matrix, use_rep: str) -> None:
-    """Warn about raw counts and other values without log1p, for which nearest neighbours are unreliable."""
+    """Warn if a matrix contains counts, or values too large to be results of log1p.
+
+    Such values make nearest neighbours unreliable.
+    """
     if matrix.kind == "scaled" or matrix.largest <= LARGEST:
         return
     made = "" if use_rep == "X" else f", from which {use_rep!r} was computed"
     if matrix.kind == "counts":
         seen = f"X contains counts up to {matrix.largest:g}{made}, so distances depend on the sequencing depth."
     else:
-        seen = f"X contains values up to {matrix.largest:.4g}{made}, so a few genes dominate. Is log1p missing?"
+        seen = (
+            f"X contains values up to {matrix.largest:.4g}{made}, so a few genes dominate the distances. Is log1p "
+            "missing?"
+        )
     warnings.warn(
         f"{seen}\nRun scanpy.pp.normalize_total, scanpy.pp.log1p and scanpy.pp.pca first"
         f"{PASS_COMPONENTS if use_rep == 'X' else ''}.",

@@ -26,13 +26,13 @@ from hyplearn.plotting.style import TEXT_AS_TEXT
 from hyplearn.single_cell.cells import MissingKeyError, cell_points, check_adata, contents, stored_model
 from hyplearn.types import Array
 
-# Colour of cells without a category or value.
+# Colour of cells without a category or value, and of the cells for which a boolean column is False.
 UNKNOWN = "lightgray"
 # Colour of the cells for which a boolean column is True, and of the crosses that mark unknown cells.
 YES = "#CC3311"
 # Sizes in inches: side length of a panel, height of its title, and minimum space between panels.
 PANEL, TITLE, SPACE = 3.3, 0.4, 0.15
-# Maximum number of legend entries in one column.
+# Maximum number of legend entries in one column, and of ticks at consecutive integers in a colour bar.
 ENTRIES = 20
 _LEGEND = {"frameon": False, "fontsize": "small", "handletextpad": 0.2, "borderaxespad": 0.0, "alignment": "left"}
 # Suffixes of columns that tl.classify writes to obs. If there are prediction sets, unknown cells can be marked in plots
@@ -41,7 +41,10 @@ OF_SETS = ("", "_set", "_answer", "_probability")
 
 
 class Panel(NamedTuple):
-    """Content of one panel: title, values, category styles, boundaries, and a mask of unknown cells."""
+    """Content of one panel: title, values, category styles, boundaries, and a mask of unknown cells.
+
+    A cell is unknown if its prediction set is empty.
+    """
 
     title: str
     values: Any
@@ -118,7 +121,8 @@ def disk(
     X, c = cell_points(check_adata(adata), basis), absolute_curvature(curvature)
     if X.shape[1] != 2:
         raise ValueError(
-            f"The disk needs points with two coordinates; {basis!r} has {X.shape[1]}.\nPass a two-dimensional basis."
+            f"The disk needs points with two coordinates; the points in {basis!r} have {X.shape[1]}.\n"
+            "Pass a two-dimensional basis."
         )
     gap(X, c=c)  # raises ValueError if a point lies outside the disk
     names = [color] if color is None or isinstance(color, str) else list(color)
@@ -164,7 +168,8 @@ def explore(
     key : str
         Name of the column of predictions: the ``key_added`` of ``classify``. If every cell has a label, the page shows
         the labels, and states whether the cells were used for training. If ``classify`` was called with ``coverage``,
-        cells can also be coloured by their prediction sets and answers, and by whether they are unknown.
+        cells can also be coloured by their prediction sets, by the sizes of these sets, and by whether the sets are
+        empty; with ``hierarchy``, also by their answers.
     columns : list of str
         Further columns of ``obs``, or genes, by which the cells can be coloured. The colours of categories are read
         from ``uns[f"{column}_colors"]``, if it exists.
@@ -219,12 +224,12 @@ def _panel(adata: Any, color: str | None, boundaries: bool | str, unknown: bool,
     values = None if color is None else _values(adata, color)
     categories = values.cat.categories if values is not None and hasattr(values, "cat") else None
     styles = None if categories is None else _styles(adata, color, categories, palette)
-    lines = _boundaries(adata, color if boundaries is True else boundaries)
+    lines = _boundaries(adata, boundaries, color)
     return Panel(color or "", values, styles, lines, _unknown(adata, color) if unknown else None)
 
 
 def _classification(adata: Any, color: str | None) -> str | None:
-    """Return the key of the classification that wrote a column, or None if there are no prediction sets."""
+    """Return the key of the classification that wrote a column; None if no classification with prediction sets did."""
     keys = [color.removesuffix(ending) for ending in OF_SETS if color is not None and color.endswith(ending)]
     return next((key for key in keys if f"{key}_sets" in adata.obsm), None)
 
@@ -236,7 +241,7 @@ def _unknown(adata: Any, color: str | None) -> Array | None:
 
 
 def _new_axes(n: int) -> list[Any]:
-    """Create a figure with n axes; :func:`_arrange` places them after the legends are drawn."""
+    """Create a figure, and return its n axes; :func:`_arrange` places the axes after the legends are drawn."""
     figure = pyplot().figure(figsize=(PANEL, PANEL))
     return [figure.add_subplot(label=str(k)) for k in range(n)]
 
@@ -291,7 +296,7 @@ def _draw_panel(ax: Any, X: Array, panel: Panel, c: float, style: tuple[str, flo
 
 
 def _draw_legends(axes: list[Any], panels: list[Panel]) -> None:
-    """Draw legends to the right of the panels; panels with the same categories share one, next to the last of them."""
+    """Draw legends to the right of panels; panels whose styles agree share the legend of the last of these panels."""
     groups: list[list[int]] = []
     for k, panel in enumerate(panels):
         alike = [group for group in groups if _agree(panel.styles, *(panels[j].styles for j in group))]
@@ -330,7 +335,10 @@ def _agree(one: dict[Any, ClassStyle] | None, *others: dict[Any, ClassStyle] | N
 
 
 def _values(adata: Any, color: str) -> Any:
-    """Return a column of obs (strings and booleans as categories), set sizes, or the expression of a gene."""
+    """Return the expression of a gene, or a column of obs, with strings and booleans as categories.
+
+    For a column of prediction sets, return the sizes of the sets.
+    """
     if color not in adata.obs:
         if color in adata.var_names:
             X = adata[:, color].X
@@ -347,7 +355,7 @@ def _values(adata: Any, color: str) -> Any:
 
 
 def _styles(adata: Any, color: str | None, categories: Any, palette: Any) -> dict[Any, ClassStyle]:
-    """Return the style of each category, with colours from the palette, else from ``uns``, else from hyplearn."""
+    """Return the style of each category, with colours from ``palette``, or else from ``uns``, or else from hyplearn."""
     if palette is not None:
         return _circles(_passed(palette, categories))
     given = adata.uns.get(f"{color}_colors", ())
@@ -362,7 +370,7 @@ def _styles(adata: Any, color: str | None, categories: Any, palette: Any) -> dic
 
 
 def _answer_styles(adata: Any, key: str, categories: Any) -> dict[Any, ClassStyle]:
-    """Return the style of each answer: cell types have their usual styles, and inner nodes of the tree are squares."""
+    """Return the style of each answer: cell types look as in the label column; inner nodes of the tree are squares."""
     label_key = adata.uns[key]["params"]["label_key"]
     column = label_key if label_key in adata.obs else key
     types = adata.obs[column].astype("category").cat.categories
@@ -421,12 +429,19 @@ def _draw_numbers(ax: Any, X: Array, values: Array, cmap: str, known: Array, mar
     return ax.scatter(*X[order].T, c=values[order], **markers, cmap=cmap, zorder=2)
 
 
-def _boundaries(adata: Any, key: str | bool | None) -> BoundaryDisplay | None:
-    if key is False:
+def _boundaries(adata: Any, boundaries: bool | str, color: str | None) -> BoundaryDisplay | None:
+    """Return the boundaries of the classification with the key ``boundaries``.
+
+    True means the classification with the key ``color``. False means no boundaries, and the result is None.
+    """
+    if boundaries is False:
         return None
+    key = color if boundaries is True else boundaries
     if not isinstance(key, str):
         raise ValueError(
-            f"boundaries=True requires the key of a classification as color=; got {key!r}.\nPass a key of tl.classify."
+            "boundaries must be False, the key of a classification, or True if color is such a key; got "
+            f"boundaries={boundaries!r} and color={color!r}.\nPass the name of a column of predictions that "
+            "tl.classify wrote."
         )
     return BoundaryDisplay.from_estimator(stored_model(adata, key))
 

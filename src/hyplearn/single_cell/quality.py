@@ -14,7 +14,11 @@ FOLDS = 5
 
 
 def held_out_quality(estimator: Any, model: Any, X: Array, labels: Array) -> dict[str, Any]:
-    """Return the training accuracy, the cross-validated accuracy, and the cross-validated recall of each class."""
+    """Return the training accuracy and, from cross-validation, the overall accuracy and the recall of each class.
+
+    The entry ``training_predicted`` gives the number of training cells for which each class is predicted. The recall of
+    a class with a single cell is NaN.
+    """
     classes, codes = np.unique(labels, return_inverse=True)
     counts = np.bincount(codes)
     dealt = np.where(counts[codes] > 1, deal_in_turn(codes, FOLDS), -1)  # the only cell of a class is never held out

@@ -1,4 +1,4 @@
-"""Tools: embed cells in the Poincaré ball, place new cells, predict types, and order cells along branches."""
+"""Tools: embed cells in the Poincaré ball, place new cells, predict cell types, and order cells along branches."""
 
 from hyplearn.single_cell.classification import classify, transfer
 from hyplearn.single_cell.lineage import branches, pseudotime

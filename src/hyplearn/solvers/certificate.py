@@ -1,4 +1,4 @@
-"""Certificates recomputed from explicit rows in plain NumPy, independent of the solvers that they check."""
+"""Certificates of optimality, computed in plain NumPy from explicit rows (a matrix), independently of the solvers."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,8 +14,8 @@ from hyplearn.types import Array
 # Tolerance for the constraints of a hard margin: smaller violations are attributed to rounding.
 ROUNDING = 1e-9
 EPSILON = float(np.finfo(np.float64).eps)
-# Bound on the relative rounding error of a row's elements, in units of EPSILON. A sum of n terms adds √n to it,
-# because the errors of the terms are random.
+# Bound on the relative rounding error of a row's elements, in units of EPSILON. For a sum of n terms, √n is added to
+# this bound, and not n, because random errors partly cancel.
 ROW_ERROR = 8.0
 
 
@@ -28,14 +28,15 @@ class Certificate(NamedTuple):
         Primal objective P(w) at ``coef_`` and dual objective D(α) at ``dual_coef_``, both recomputed from the rows. D
         is a lower bound of the minimum of P.
     gap : ndarray
-        ``(P - D) / max(1, |P|)``: a bound on the relative distance of P from the optimum.
+        ``(P - D) / max(1, |P|)``: a bound on the relative distance of P from its minimum.
     violation : ndarray
-        Largest violation of the bounds on α, relative to the largest α; D is a proven bound if the violation is 0.
-        Infinite if α contains NaN or infinity. The bounds are [0, C] for the hinge, [0, ∞) for the squared hinge, and
-        [0, 0] for rows with weight 0.
+        Largest violation of the bounds on α, relative to the largest absolute value of α; infinite if α contains NaN or
+        infinity. The bounds are [0, C] for the hinge, [0, ∞) for the squared hinge and for a hard margin, and [0, 0]
+        for rows with weight 0; C includes the weight of the row. D is a proven bound if the violation is 0.
     rounding : ndarray
-        Bound on the rounding error of ``gap``. It is large for points near the rim, because the margins of very long
-        rows have few correct digits. A model is proven optimal if ``gap + rounding`` is small.
+        Bound on the rounding error of ``gap``. It is large for points near the rim: their rows are very long, so their
+        margins have few correct digits. A model is proven optimal up to the tolerance ``tol`` if ``violation`` is 0 and
+        ``gap + rounding`` is at most ``tol``.
     """
 
     primal: Array
@@ -47,12 +48,15 @@ class Certificate(NamedTuple):
 
 @checkpointable
 class CertificateSums(NamedTuple):
-    """Sums over a block of rows, from which the certificate of one binary problem is computed."""
+    """Sums and maxima over one or more blocks of rows, from which the certificate of one binary problem is computed.
 
-    loss: float  # sum of the losses; 0 for a hard margin
-    loss_error: float  # bound on the rounding error of the loss
-    slack: float  # hard margin: largest 1 - ⟨u, w⟩ minus the bound on its rounding error; soft margin: 0
-    largest_slack: float  # hard margin: largest 1 - ⟨u, w⟩ plus the bound on its rounding error; soft margin: 0
+    The symbols are those of :func:`certificate_sums`; e is a bound on the rounding error of a row's slack s.
+    """
+
+    loss: float  # Σ C max(0, s)^q; 0 for a hard margin
+    loss_error: float  # bound on the rounding error of ``loss``
+    slack: float  # hard margin: largest max(0, s - e) of a row with positive cost; soft margin: 0
+    largest_slack: float  # hard margin: largest max(0, s + e) of a row with positive cost; soft margin: 0
     terms: float  # sum of the rows' terms in P - D, without ½‖w - v‖²; non-negative for feasible α
     terms_error: float  # bound on the rounding error of ``terms``
     v: Array  # Σ α u
@@ -64,7 +68,7 @@ class CertificateSums(NamedTuple):
 
 
 def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: str) -> CertificateSums:
-    r"""Compute the sums for a certificate from explicit signed rows, their α and their costs.
+    r"""Compute the sums for a certificate from explicit rows u (feature vectors times labels ±1), their α and costs C.
 
     Let :math:`s_i = 1 - \langle u_i, w \rangle` be the slack, :math:`v = \sum \alpha_i u_i`, and q = 1 for the hinge or
     q = 2 for the squared hinge. Then P - D is
@@ -72,8 +76,8 @@ def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: st
     .. math:: \tfrac12 \|w - v\|^2 + \sum_i \Bigl(C_i \max(0, s_i)^q - \alpha_i s_i
               + [q = 2] \frac{\alpha_i^2}{4 C_i}\Bigr)
 
-    where [q = 2] is 1 for the squared hinge and 0 for the hinge. For feasible α, no term of a row is negative, so the
-    terms do not cancel.
+    where [q = 2] is 1 for the squared hinge and 0 for the hinge. For a hard margin, q = 1 and the losses are left out.
+    For feasible w and α, no term of a row is negative, so the terms do not cancel.
     """
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     slack = 1 - rows @ w
@@ -147,7 +151,7 @@ def certify(sums: CertificateSums, w: Array, hard: bool) -> Proof:
     v_error = EPSILON * ((ROW_ERROR + np.sqrt(sums.n_rows)) * sums.length + float(np.linalg.norm(w)))
     error = sums.terms_error + v_error * (apart + 0.5 * v_error) + 4 * EPSILON * abs(between)
     raised = 0.0
-    if hard:  # dividing w by its smallest margin makes w feasible but increases P
+    if hard:  # dividing w by the smallest margin ⟨u, w⟩ makes w feasible but increases P, by at most ``raised``
         raised = primal * ((1 - sums.largest_slack) ** -2 - 1) if sums.largest_slack < 1 else np.inf
         error += raised
     violation = max(0.0, sums.excess / max(sums.largest, 1e-300)) if np.isfinite(sums.excess) else np.inf
@@ -168,10 +172,10 @@ class SoftmaxCertificate(NamedTuple):
     Attributes
     ----------
     primal, dual : ndarray
-        P(W) of the fitted model, and D at the probabilities that the model predicts, both recomputed from the rows. D
-        is a lower bound of the minimum of P.
+        Primal objective P(W) at the fitted weights W, and dual objective D at the probabilities that W predicts for the
+        rows, both recomputed from the rows. D is a lower bound of the minimum of P.
     gap : ndarray
-        ``(P - D) / max(1, |P|)``: a bound on the relative distance of P from the optimum.
+        ``(P - D) / max(1, |P|)``: a bound on the relative distance of P from its minimum.
     """
 
     primal: Array
@@ -181,11 +185,11 @@ class SoftmaxCertificate(NamedTuple):
 
 @checkpointable
 class SoftmaxSums(NamedTuple):
-    """Sums over a block of rows: the loss, the entropy ``Σ C H(π)``, and ``V = Σ α xᵀ`` with ``α = C (e_y - π)``."""
+    """Sums over one or more blocks of rows x with classes y, costs C and predicted probabilities π."""
 
-    loss: float
-    entropy: float
-    V: Array
+    loss: float  # Σ C log(1/π_y)
+    entropy: float  # Σ C H(π), where H is the entropy
+    V: Array  # Σ α xᵀ with α = C (e_y - π), where e_y is a unit vector
 
 
 def softmax_sums(rows: Array, codes: Array, costs: Array, W: Array) -> SoftmaxSums:

@@ -1,26 +1,28 @@
 r"""Choice of C among the powers of ten, by minimising a criterion.
 
-For a softmax the criterion combines two estimates of the log-loss on unseen rows:
+For a softmax regression, the criterion combines two estimates of the log-loss on unseen rows:
 
-- The negative logarithm of the *evidence*, which is the probability of the labels if W is drawn from a normal prior
-  with variance C. It is computed by Laplace's approximation. Minimising this estimate alone would give too large a C
-  for nearly separated classes.
+- The negative logarithm of the *evidence*, which is the probability of the labels if the weights W are drawn from a
+  normal prior with variance C. It is computed by Laplace's approximation. Minimising this estimate alone would give too
+  large a C for nearly separated classes.
 - The *leave-one-out* log-loss. The model without a row is approximated by one Newton step that starts at the solution
-  for all rows. Let K be the number of classes, H the Hessian of the loss, with one block per pair of classes, and
-  :math:`h_{ik} = x_i^T (I + \frac{K}{K - 1} H_{kk})^{-1} x_i` the leverage of row i. The scores of row i in the model
-  without this row are approximately
+  for all rows. Let K be the number of classes, H the Hessian of the loss (including the costs), which consists of one
+  block :math:`H_{kl}` per pair of classes, and :math:`h_{ik} = x_i^T (I + \frac{K}{K - 1} H_{kk})^{-1} x_i` the
+  leverage of row i for class k. If row i has weight 1, its scores in the model without this row are approximately
 
   .. math:: s_{ik} + \frac{C h_{ik} (\pi_{ik} - y_{ik})}{1 - \frac{K}{K - 1} C h_{ik} \pi_{ik} (1 - \pi_{ik})}
 
-  For two classes, the formula is exact up to third-order terms. For more classes, the factor K / (K - 1) accounts
-  approximately for the second derivatives between classes. This estimate has twice the weight of the evidence.
+  where s are the scores and π the probabilities in the model for all rows, and :math:`y_{ik}` is 1 for the class of
+  row i and 0 for all other classes. For two classes, the formula is exact up to third-order terms. For more classes,
+  the factor K / (K - 1) accounts approximately for the second derivatives between classes. The leave-one-out log-loss
+  has twice the weight of the first estimate.
 
-Both estimates take less time than a Newton step, because the solver has already computed H.
+If the solver has already computed H, both estimates take less time than a Newton step.
 
-Embeddings contain misplaced rows, which lie deep inside another class. Their log-losses of a hundred or more would
-dominate the mean. Therefore the leave-one-out log-loss is computed from the probabilities
-:math:`(1 - \varepsilon) \pi + \varepsilon / K` instead of π, which assumes that a share ε of all rows has a random
-class. The share ε is estimated from the leave-one-out probabilities (:func:`outlier_share`).
+Embeddings contain misplaced rows, which lie deep inside a class other than their own. Their log-losses of a hundred or
+more would dominate the mean. Therefore the leave-one-out log-loss is computed from the probabilities
+:math:`(1 - \varepsilon) \pi + \varepsilon / K` instead of π, that is, on the assumption that a share ε of all rows has
+a random class. The share ε is estimated from the leave-one-out probabilities (:func:`outlier_share`).
 """
 
 from collections.abc import Callable, Mapping
@@ -40,17 +42,19 @@ FIRST, LOWEST, HIGHEST = 1, -3, 5
 # Minimum relative decrease of the criterion that counts as an improvement. For separated classes the criterion hardly
 # decreases as C increases, so the search stops at a small C.
 ENOUGH = 2e-3
-# Weight of the leave-one-out loss relative to the evidence. It was chosen on 63 generated data sets: the mean log-loss
-# is the same for a weight of 3, and 0.5 % higher for a weight of 1.
+# Weight of the leave-one-out log-loss relative to the evidence. It was chosen on 63 generated data sets: the mean
+# log-loss is the same for a weight of 3, and 0.5 % higher for a weight of 1.
 LEFT_OUT_WEIGHT = 2.0
-# Number of misplaced rows that is added to the number found. Without it, log-losses could be infinite if no misplaced
-# row is found. Values from 0.1 to 1 change the mean log-loss on 63 generated data sets by at most 0.3 %.
+# Number of misplaced rows, and of correct rows, that outlier_share() adds to the given rows. Without them, the
+# estimated share could be 0, and a log-loss could be infinite. Values from 0.1 to 1 change the mean log-loss on 63
+# generated data sets by at most 0.3 %.
 ASSUMED_OUTLIERS = 0.25
-# Smallest positive share of misplaced rows in the search. At a share of 0 the derivative may be infinite.
+# Lower end of the interval in which outlier_share() searches for the most likely share. At a share of 0, the derivative
+# of the log-likelihood may be infinite.
 LEAST_SHARE = 1e-12
 # Lower bound of the denominator in the leave-one-out formula.
 LEAST = 1e-6
-# Number of elements per chunk of rows in the computation of leverages, which limits the memory use.
+# Approximate number of elements per chunk of rows in leave_one_out(). Chunks limit the memory use.
 CHUNK_NUMBERS = 2**18
 
 
@@ -70,12 +74,13 @@ def choose_cost(
     patience: int = 1,
     enough: Mapping[int, float] = MappingProxyType({1: ENOUGH, -1: ENOUGH}),
 ) -> float:
-    """Search the powers of ten up to 10**``highest``, starting at 10**``first``, for the one with the lowest criterion.
+    """Return the power of ten with the lowest criterion, as found by a search that starts at 10**``first``.
 
+    The search is limited to powers from 10**``LOWEST`` to 10**``highest``, and may end at a local minimum.
     ``enough`` maps each direction of the search, 1 for larger and -1 for smaller values, to the minimum relative
     decrease of the criterion that counts as an improvement. The directions are tried in the order of ``enough``; the
-    second is skipped if the first brings an improvement. The search in a direction ends after ``patience`` steps in a
-    row without improvement.
+    second is skipped if the first brings an improvement. The search in a direction ends after ``patience``
+    consecutive steps without improvement.
 
     Examples
     --------
@@ -109,7 +114,7 @@ def choose_softmax_cost(
 ) -> SoftmaxChoice:
     """Choose C for a softmax from the evidence and the leave-one-out log-loss; estimate the share of misplaced rows.
 
-    ``options`` are passed to :func:`solve_softmax`.
+    ``options`` are passed to :func:`solve_softmax`, and the other keyword arguments to :func:`choose_cost`.
     """
     n, d = rows.shape
     basis = None
@@ -142,13 +147,13 @@ def with_floor(log_pi: Array, floor: float, n_classes: int) -> Array:
 def outlier_share(log_pi: Array, weights: Array, n_classes: int) -> float:
     """Estimate the share of rows whose class is random, given the log-probability of each row's class.
 
-    The result is the most likely share, after adding ``ASSUMED_OUTLIERS`` rows with a random class and as many rows
-    with a correct class.
+    The result is the most likely share, corrected as if there were ``ASSUMED_OUTLIERS`` more rows with a random class,
+    and as many more rows with the correct class.
     """
     pi, total = np.exp(log_pi), float(weights.sum())
 
     def slope(share: float) -> float:
-        """Return the derivative of the log-likelihood, which decreases as the share increases."""
+        """Return the derivative of the log-likelihood; the derivative decreases as the share increases."""
         return float(weights @ ((1 / n_classes - pi) / (share / n_classes + (1 - share) * pi)))
 
     likeliest = 0.0 if slope(LEAST_SHARE) <= 0 else 1.0 if slope(1.0) >= 0 else brentq(slope, LEAST_SHARE, 1.0)
@@ -158,8 +163,8 @@ def outlier_share(log_pi: Array, weights: Array, n_classes: int) -> float:
 def leave_one_out(rows: Array, codes: Array, weights: Array, solution: SoftmaxSolution, C: float) -> Array:
     """Approximate the log-probability of each row's class in a model that is fitted without this row.
 
-    The model is approximated by one Newton step. A row with weight greater than 1 counts as several copies, of which
-    one is left out.
+    The model is approximated by one Newton step from ``solution``. A row with weight greater than 1 counts as several
+    copies, of which one is left out.
     """
     W, factor = solution.W, len(solution.W) / (len(solution.W) - 1)
     inverses = np.linalg.inv(np.eye(rows.shape[1]) + factor * _diagonal_blocks(solution))
@@ -179,9 +184,9 @@ def leave_one_out(rows: Array, codes: Array, weights: Array, solution: SoftmaxSo
 
 
 def _diagonal_blocks(solution: SoftmaxSolution) -> Array:
-    """Return the diagonal blocks of the Hessian as an array of shape (K, d, d).
+    """Return the diagonal blocks of the Hessian, one per class, as an array of shape (K, d, d).
 
-    If the solution contains only the mean of the blocks, the shape is (1, d, d).
+    If the solution contains only the mean of the blocks, return the mean as an array of shape (1, d, d).
     """
     if solution.is_full:
         K, d = solution.W.shape

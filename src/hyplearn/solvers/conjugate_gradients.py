@@ -8,17 +8,19 @@ import numpy as np
 from hyplearn.types import Array
 
 Operator: TypeAlias = Callable[[Array], Array]
-# Default maximum number of products with the matrix.
+# Default maximum number of products with the matrix of a linear system.
 MOST_PRODUCTS = 200
 
 
 def conjugate_gradients(
     product: Operator, precondition: Operator, right: Array, target: float, most: int = MOST_PRODUCTS
 ) -> tuple[Array, int]:
-    """Solve ``product(x) = right``; return x and the number of products.
+    """Solve the linear system ``product(x) = right``; return x and the number of products.
 
-    The iteration stops when the residual norm is at most ``target``, or after ``most`` products. The search directions
-    are those of Polak and Ribière, which allow a preconditioner that changes between steps.
+    ``product`` multiplies a vector by a symmetric positive definite matrix, and ``precondition`` multiplies it by an
+    approximate inverse of this matrix. The iteration stops when the norm of the residual is at most ``target``, or
+    after ``most`` products. The search directions are those of Polak and Ribière, which allow a preconditioner that
+    changes between steps.
 
     Examples
     --------

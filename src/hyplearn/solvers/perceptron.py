@@ -1,8 +1,8 @@
-r"""First- and second-order perceptrons on implicit rows, which are computed from the points when they are visited.
+r"""First- and second-order perceptrons on implicit rows, which are not stored but computed from the points.
 
-A perceptron sees one row z at a time with its label y = ±1 and changes only on a mistake, :math:`y\langle w, z\rangle
-\le 0`. A :class:`Perceptron` contains all state that is kept between rows, so a stream in chunks gives bitwise the
-same result as one pass over all rows.
+A perceptron visits one row z with label y = ±1 at a time, and changes its weights w only on a mistake, that is, if
+:math:`y\langle w, z\rangle \le 0`. A :class:`Perceptron` contains all state that is kept between rows, so a stream in
+chunks gives bitwise the same result as one pass over all rows.
 
 A row with weight k is visited k times in succession, as if there were k copies of the row. If the weight has a
 fractional part, the row is visited once more, and this fraction scales the step.
@@ -23,14 +23,15 @@ from hyplearn.numerics import bits_of
 from hyplearn.tangent import TangentRows, element, row_product
 from hyplearn.types import Array
 
-# A row extends the span of the earlier rows if the part outside the span is at least this fraction of the row's norm.
-# The value is far above the rounding error of a projection, and far below the fraction for new directions in real data.
+# A row extends the span of the earlier rows if the norm of its part outside the span is more than this fraction of its
+# norm. The value is far above the rounding error of a projection, and far below the fraction for new directions in
+# real data.
 NEW_DIRECTION = 1e-9
 IN_ORDER = np.empty(0, dtype=np.int64)
 EQUAL_WEIGHTS = np.empty(0)
 # With at least MANY_ROWS rows, runs of RUN consecutive rows are shuffled instead of single rows: a pass then takes a
 # fifth of the time, because neighbours share cache lines. With fewer rows, single rows are shuffled, in an order
-# that depends on their coordinates and not on their positions, so that duplicate rows stay together.
+# that depends on their coordinates and not on their positions, so that duplicate rows follow one another.
 MANY_ROWS, RUN = 10_000, 32
 
 
@@ -41,15 +42,16 @@ class Perceptron:
 
     First order, on a mistake: :math:`w \leftarrow w + y z`.
 
-    Second order: :math:`w = A^{-1} \xi` with :math:`A = aI + SS^T`. The columns of S are the rows z of all mistakes so
-    far, and ξ is the sum of their y z. On a mistake, with :math:`u = A^{-1} z` and :math:`q = \langle z, u \rangle`,
+    Second order: :math:`w = A^{-1} \xi` with :math:`A = aI + SS^T` and a parameter a ≥ 0. The columns of S are the rows
+    z of all mistakes so far, and ξ is the sum of their y z. On a mistake, with :math:`u = A^{-1} z` and
+    :math:`q = \langle z, u \rangle`,
 
     .. math:: A^{-1} \leftarrow A^{-1} - \frac{u u^T}{1 + q}, \qquad
               w \leftarrow w + \frac{y - \langle w, z \rangle}{1 + q}\, u
 
-    The inverse is stored as :math:`A^{-1} = M^T M`, and the rank-one update is applied to M, row by row in one pass
-    (Carlson, 1973). :math:`M^T M` is positive definite by construction. If the inverse itself were updated, rounding
-    could make it indefinite for rows of very different lengths.
+    For a > 0 the inverse is stored as :math:`A^{-1} = M^T M`, and the rank-one update is applied to M, row by row in
+    one pass (Carlson, 1973). :math:`M^T M` is positive definite by construction. If the inverse itself were updated,
+    rounding could make it indefinite for rows of very different lengths.
 
     For a = 0 the inverse is the pseudo-inverse, and the number of non-zero rows of M is the rank of S. The paper
     adds a row z to S before it computes the score of z. If z has a component :math:`e = (I - AA^+) z` outside the span
@@ -64,10 +66,10 @@ class Perceptron:
     """
 
     w: Array  # current weights
-    root: Array  # M: triangular for a > 0; zero in the rows beyond the rank for a = 0; empty for first order
-    outside: Array  # the projector I - AA⁺ for a = 0; empty for a > 0 and for first order
+    root: Array  # M: triangular for a > 0; zero in the rows beyond the rank for a = 0; empty for the first order
+    outside: Array  # the projector I - AA⁺ for a = 0; empty for a > 0 and for the first order
     total: Array = field(init=False)  # sum of w (second order: of w / ‖w‖) over all visits before the last update
-    counts: Array = field(init=False)  # number of updates, weight of visits since the last update, total weight
+    counts: Array = field(init=False)  # number of updates, weight of visits from the last update on, total weight
 
     def __post_init__(self) -> None:
         self.total, self.counts = np.zeros_like(self.w), np.zeros(3)
@@ -126,7 +128,7 @@ class Perceptron:
 
 
 def _shuffled(X: Array, run: int, rng: np.random.Generator) -> Array:
-    """Return the runs in random order; for runs of one row, the order depends only on the coordinates and the seed."""
+    """Return the run indices in random order; for ``run=1`` this order depends only on the coordinates and ``rng``."""
     if run > 1:
         return rng.permutation(-(-len(X) // run))
     hashes = np.empty(len(X), dtype=np.uint64)
@@ -136,7 +138,7 @@ def _shuffled(X: Array, run: int, rng: np.random.Generator) -> Array:
 
 @njit(cache=True, nogil=True)
 def _fill_hashes(X, seed, out):  # type: ignore[no-untyped-def]
-    """Write a hash of each row's coordinates, computed with the mixing function of splitmix64."""
+    """Write a hash of the seed and each row's coordinates to ``out``, with the mixing function of splitmix64."""
     for i in range(X.shape[0]):
         state = seed
         for j in range(X.shape[1]):
@@ -150,15 +152,17 @@ def _fill_hashes(X, seed, out):  # type: ignore[no-untyped-def]
 class MistakeBounds(NamedTuple):
     r"""Upper bounds on the number of updates of a perceptron, given a hyperplane that separates the rows.
 
-    Let ε be the margin in units of the curvature radius, :math:`Z = \max \|z\|`, R the largest norm of a point, and p
-    the reference point. The bounds are
+    Let w be the unit normal of the hyperplane, p the reference point, Z the largest :math:`\|z\|`, and R the largest
+    :math:`\sqrt c \|x\|` of a point x. Let m be the smallest :math:`|\langle z, w \rangle|` of all rows. It is equal to
+    :math:`\sinh(\sqrt c \varepsilon) / \sqrt c`, where ε is the margin of the hyperplane. The bounds are
 
-    - ``data``: :math:`(Z / \sinh \varepsilon)^2`;
-    - ``paper``: :math:`\bigl(2 R_p / ((1 - R_p^2) \sinh \varepsilon)\bigr)^2` with
-      :math:`R_p = (\|p\| + R) / (1 + \|p\| R)`, which replaces Z by its largest value for points of norm at most R;
-    - ``second_order``: :math:`\sqrt{(a + \lambda_w) \sum_j \log(1 + \lambda_j / a)} / \sinh \varepsilon` with the
-      eigenvalues :math:`\lambda_j` of :math:`SS^T` and :math:`\lambda_w = w^T S S^T w` for the unit normal w of the
-      hyperplane; NaN for the first order and for a = 0.
+    - ``data``: :math:`(Z / m)^2`;
+    - ``paper``: :math:`\bigl(2 R_p / ((1 - R_p^2) \sqrt c\, m)\bigr)^2` with
+      :math:`R_p = (\sqrt c \|p\| + R) / (1 + \sqrt c \|p\| R)`; the bound replaces Z by its largest possible value for
+      points with :math:`\sqrt c \|x\| \le R`;
+    - ``second_order``: :math:`\sqrt{(a + \lambda_w) \sum_j \log(1 + \lambda_j / a)} / m` with a and S of
+      :class:`Perceptron`, the eigenvalues :math:`\lambda_j` of :math:`SS^T`, and :math:`\lambda_w = w^T S S^T w`; NaN
+      for the first order and for a = 0.
 
     All are NaN if no separating hyperplane is known.
     """
@@ -174,7 +178,8 @@ NO_BOUNDS = MistakeBounds(np.nan, np.nan, np.nan)
 def paper_bound(reference_norm: float, radius: float, margin: float) -> float:
     """Return the mistake bound of the paper's first theorem, for curvature -1.
 
-    The factor 1 - R_p² of the bound is computed without cancellation.
+    The arguments are ‖p‖, R and ε; see ``paper`` in :class:`MistakeBounds`. The factor 1 - R_p² is computed without
+    cancellation.
 
     Examples
     --------
@@ -191,9 +196,9 @@ def paper_bound(reference_norm: float, radius: float, margin: float) -> float:
 def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_margin: float) -> float:
     r"""Return the mistake bound of the paper's second theorem, for the unit normal of a separating hyperplane.
 
-    Let w be the unit normal, :math:`\lambda_j` the eigenvalues of :math:`SS^T = A - aI`, and
-    :math:`\lambda_w = w^T S S^T w`. The terms of the bound are computed from the triangular root M of the inverse:
-    :math:`a + \lambda_w = \|M^{-T} w\|^2` and :math:`\sum_j \log(1 + \lambda_j / a) = -\sum_i \log a M_{ii}^2`. For
+    The bound is ``second_order`` in :class:`MistakeBounds`, where ``sinh_margin`` is called m. Its terms are computed
+    from the triangular root M of the inverse of :math:`A = aI + SS^T`, and from the normal w:
+    :math:`a + \lambda_w = \|M^{-T} w\|^2` and :math:`\sum_j \log(1 + \lambda_j / a) = -\sum_i \log(a M_{ii}^2)`. For
     long rows, the eigenvalues of the inverse itself would be lost to rounding.
     """
     if a == 0:
@@ -208,7 +213,7 @@ def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_mar
 def _visit(  # type: ignore[no-untyped-def]
     X, p, along, base, y, weights, runs, run, start, stop, w, root, outside, missing, total, counts
 ):
-    """Visit rows and update the weights in place; return the number of misclassified rows.
+    """Visit rows and update the state of the perceptron in place; return the number of misclassified rows.
 
     Visit k reads row k if ``runs`` is empty, and otherwise row ``k % run`` of the run ``runs[k // run]``. This call
     makes the visits ``start`` to ``stop - 1``. For the second-order perceptron with a = 0, ``missing`` is the number of
@@ -267,7 +272,7 @@ def _add_multiple(out, factor, x):  # type: ignore[no-untyped-def]
         out[j] += factor * x[j]
 
 
-# This is a separate function because it is five times slower when numba inlines it into the loops of a visit.
+# This is a separate function because it is five times slower when numba inlines it into the loops of _visit.
 @njit(cache=True, error_model="numpy")
 def _margin(X, p, along, base, i, w, p_dot_w):  # type: ignore[no-untyped-def]
     """Return the margin ``⟨z, w⟩`` of row i."""
@@ -285,7 +290,7 @@ def _turn(w, root, z, residual, step, triangular):  # type: ignore[no-untyped-de
     """Make a second-order update for a row z within the current span: add ``step · z zᵀ`` to A and update w.
 
     The update goes from the last row of M to the first, so that a triangular M stays triangular; u accumulates A⁻¹z,
-    and ``alpha`` becomes ``1 / step + ⟨z, u⟩``.
+    and ``alpha`` becomes ``1 / step + ⟨z, u⟩``. The matrix ``root`` is M, and ``residual`` is ``y - ⟨w, z⟩``.
     """
     u, alpha = np.zeros(w.size), 1.0 / step
     for i in range(w.size - 1, -1, -1):
@@ -304,7 +309,7 @@ def _turn(w, root, z, residual, step, triangular):  # type: ignore[no-untyped-de
 
 @njit(cache=True, error_model="numpy")
 def _is_new(outside, z, e):  # type: ignore[no-untyped-def]
-    """Write the part of z outside the span of earlier rows to ``e``; return whether it exceeds rounding errors."""
+    """Write the part of z outside the span of earlier rows to ``e``; return whether it exceeds the rounding error."""
     for j in range(e.size):
         e[j] = 0.0
     for i in range(z.size):

@@ -3,10 +3,11 @@ r"""Platt scaling: a sigmoid that maps scores to probabilities of the positive c
 .. math:: P(+ \mid s) = \frac{1}{1 + e^{-(a s + b)}}, \qquad
           \min_{a, b} \sum_i w_i \bigl( \log(1 + e^{a s_i + b}) - t_i (a s_i + b) \bigr)
 
-where the targets :math:`t_+ = (W_+ + 1) / (W_+ + 2)` and :math:`t_- = 1 / (W_- + 2)` are slightly below 1 and above 0,
-and :math:`W_\pm` is the total weight of a class. With these targets the slope stays finite for separable scores. The
-sigmoid is fitted by Newton's method, with formulas that do not overflow (Lin, Lin and Weng, "A note on Platt's
-probabilistic outputs for support vector machines", 2007).
+where :math:`s_i` are scores and :math:`w_i` weights. The target :math:`t_i` is :math:`(W_+ + 1) / (W_+ + 2)` for rows
+of the positive class, whose total weight is :math:`W_+`, and :math:`1 / (W_- + 2)` for all other rows, whose total
+weight is :math:`W_-`. With these targets, instead of 1 and 0, the slope stays finite for separable scores. The sigmoid
+is fitted by Newton's method, with formulas that do not overflow (Lin, Lin and Weng, "A note on Platt's probabilistic
+outputs for support vector machines", 2007).
 """
 
 from typing import NamedTuple
@@ -17,14 +18,16 @@ from numba import njit
 from hyplearn.numerics import exp, log1p
 from hyplearn.types import Array
 
-# Maximum number of evaluations of the loss, and minimum step length. Most sigmoids need seven evaluations.
+# Maximum number of steps that are tried, each with one evaluation of the loss, and minimum step length as a fraction of
+# Newton's step. Most sigmoids need seven evaluations.
 MAX_STEPS, SHORTEST_STEP = 100, 1e-10
 # Newton's method stops when the predicted decrease of the mean loss is at most TOL, because rounding errors then
 # dominate.
 TOL = 1e-14
-# Size of the subsample that is fitted first if there are many rows.
+# Minimum number of scores in the subsample that is fitted first. With fewer than twice as many scores per sigmoid, no
+# subsample is used.
 SAMPLE = 20_000
-# Armijo's constant: a step must achieve this fraction of the decrease that the slope predicts.
+# Armijo's constant: a step must achieve this fraction of the decrease that the loss's slope along the step predicts.
 ENOUGH = 1e-4
 
 
@@ -36,17 +39,18 @@ class Sigmoid(NamedTuple):
 
 
 class Sigmoids(NamedTuple):
-    """Slopes and offsets of several sigmoids, as arrays of shape (P,)."""
+    """Slopes and offsets of P sigmoids, as arrays of shape (P,)."""
 
     slopes: Array
     offsets: Array
 
 
 def fit_sigmoid(scores: Array, positive: Array, weights: Array, *, pinned: bool = False) -> Sigmoid:
-    """Fit a sigmoid to scores and class membership; rows with weight 0 are ignored.
+    """Fit a sigmoid to scores; ``positive`` marks the rows of the positive class, and rows with weight 0 are ignored.
 
-    A ``pinned`` sigmoid has offset 0, so that it is ½ at score 0. If all scores are equal or the fitted slope is
-    not positive, the scores carry no information, and the sigmoid is replaced by a constant.
+    A ``pinned`` sigmoid has offset 0, so that it is ½ at score 0. If all scores are equal (for a pinned sigmoid: if all
+    are 0), or if the fitted slope is not positive, the sigmoid is replaced by a constant, the weighted mean of the
+    targets.
 
     Examples
     --------
@@ -70,7 +74,7 @@ def fit_sigmoids(
     tol: float = TOL,
     start: Sigmoids | None = None,
 ) -> Sigmoids:
-    """Fit one sigmoid to each row of ``scores`` and ``positive``, of shape (P, n), as :func:`fit_sigmoid` does.
+    """Fit P sigmoids as :func:`fit_sigmoid` does, one to each row of ``scores`` and ``positive``, of shape (P, n).
 
     Newton's method stops for a sigmoid when the predicted decrease of its mean loss is at most ``tol``. ``start``
     contains initial sigmoids.
@@ -91,7 +95,7 @@ def fit_sigmoids(
     if start is not None:
         slopes, offsets = start.slopes * spread, start.offsets + start.slopes * centre
     stride = scores.shape[1] // SAMPLE
-    # With many rows, the subsample is fitted first; one or two steps on all rows are then enough.
+    # With many scores per sigmoid, a subsample is fitted first; one or two steps on all scores are then enough.
     for every in (stride, 1) if stride > 1 else (1,):
         s, t, w = (np.ascontiguousarray(a[..., ::every]) for a in (standard, targets, shares))
         slopes, offsets = _minimise(s, t, w, slopes, offsets, pinned, tol)
@@ -136,8 +140,8 @@ def _newton_steps(sums: Array, pinned: bool) -> tuple[Array, Array]:
     _, g_a, g_b, H_aa, H_ab, H_bb = sums
     if pinned:
         g_b, H_ab, H_bb = np.zeros_like(g_b), np.zeros_like(H_ab), np.ones_like(H_bb)
-    # The two equations are solved by elimination. A sigmoid that is 0 or 1 for every row, up to rounding, has a
-    # singular Hessian.
+    # The two linear equations for a step are solved by elimination. A sigmoid that is 0 or 1 for every row, up to
+    # rounding, has a singular Hessian.
     ratio = H_ab / np.where(H_bb > 0, H_bb, 1.0)
     left = H_aa - ratio * H_ab
     regular = (H_bb > 0) & (left > 0)

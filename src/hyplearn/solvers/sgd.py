@@ -1,6 +1,7 @@
 r"""The paper's soft-margin algorithm: stochastic gradient descent, one row per step.
 
-For N rows, step t = 1, 2, ... uses one row u with cost C, and the step size :math:`\eta = 1 / (t + 1000)`:
+For N rows u (feature vectors times labels ±1), step t = 1, 2, ... uses one row with its cost C, and the step size
+:math:`\eta = 1 / (t + 1000)`:
 
 .. math:: w \leftarrow w - \eta\, (w - N C u) \text{ if } \langle u, w \rangle \le 1, \qquad
           w \leftarrow w - \eta\, w \text{ otherwise.}
@@ -24,19 +25,19 @@ STEP_OFFSET = 1000
 
 @dataclass
 class Descent:
-    """State of the gradient descent: the weights, the number of steps, and the number of rows seen."""
+    """State of the gradient descent: weights, number of steps, and number of rows passed to :meth:`stream`."""
 
     w: Array
     n_steps: int = 0
     n_seen: int = 0
 
     def visit(self, rows: Rows, order: Array, n: int) -> None:
-        """Take one step per position in ``order``; ``n`` is the number of rows, N in the formula of the module."""
+        """Take one step for each row position in ``order``; ``n`` is the number of rows, N in the module's formula."""
         _descend(rows.X, rows.centre, rows.along, rows.base, rows.costs, order, float(n), self.n_steps, self.w)
         self.n_steps += len(order)
 
     def stream(self, rows: Rows) -> None:
-        """Take one step on each row, in order; N is the number of rows seen so far, including the given rows."""
+        """Take one step with each row, in order; N is the number of rows seen so far, including the given rows."""
         self.n_seen += len(rows.X)
         for piece in rows.pieces():
             self.visit(piece, np.arange(len(piece.X)), self.n_seen)

@@ -1,4 +1,8 @@
-"""Solution of an SVM with its certificate, and the progress that solvers report."""
+"""Solution of an SVM with its certificate, and the progress that solvers report.
+
+The rows u of an SVM are feature vectors times their labels ±1, and α contains one dual variable per row. The primal
+objective P and the dual objective D are defined in :mod:`hyplearn.solvers.svm.solve`.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,9 +19,9 @@ class Solution:
     """Normal vector with a proof of how close it is to the optimum.
 
     The status is "optimal" if the tolerance was reached. Otherwise it is "max_iter" (no steps left), "stalled" (limited
-    by rounding), "stopped" (the paper's stopping rule: the objective no longer changes), or "infeasible" (the hard
-    margin has no solution). α proves the status "infeasible": ``Σ α u`` is zero up to rounding, and the rows with α > 0
-    have full column rank, or are two opposite rows or a row of zeros
+    by rounding), "stopped" (the paper's stopping rule: the objective hardly changes any more), or "infeasible" (the
+    hard margin has no solution). α proves the status "infeasible": ``Σ α u`` is zero up to rounding, and the rows with
+    α > 0 have full column rank (apart from columns of zeros), or are two opposite rows or a single row of zeros
     (:func:`~hyplearn.solvers.svm.proof.refutation`).
     """
 
@@ -27,23 +31,27 @@ class Solution:
     v: Array  # Σ α u, which equals w at the optimum
     primal: float  # P(w)
     dual: float  # D(α)
-    # Duality gap divided by max(1, P), or by P for hard margins. If the status is "stalled" although this value is at
-    # most the tolerance, the bound on its rounding error is added.
+    # Duality gap divided by max(1, P) or, for hard margins, by P up to a factor of 2. If the quotient is at most the
+    # tolerance, but not provably so (the status is then not "optimal"), the bound on its rounding error is added.
     gap: float
     status: Status
-    n_iter: int  # number of working sets or Newton steps
-    n_passes: int  # number of passes over all rows
+    n_iter: int  # number of working sets, Newton steps or epochs
+    n_passes: int  # number of passes over all rows, including those that only draw a sample
     n_support: int  # number of rows with α > 0
     rounding: float = inf  # bound on the rounding error of the gap; infinite if unknown
 
     @property
     def total(self) -> float:
-        """Sum of all α, for the hinge loss."""
+        """Sum of all α; valid only for the hinge loss and for hard margins."""
         return self.dual + 0.5 * float(self.v @ self.v)
 
 
 class Progress(NamedTuple):
-    """State of a solver after a pass over all rows."""
+    """State of a solver after an iteration.
+
+    Depending on the solver, ``n_working`` is the number of rows in the working set, of active rows or of all rows, or 0
+    for stochastic gradient descent.
+    """
 
     n_passes: int
     primal: float

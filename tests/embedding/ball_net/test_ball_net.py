@@ -302,7 +302,7 @@ def test_a_checkpoint_that_would_run_code_is_not_read(tmp_path):
 def test_progress_is_one_line_per_epoch_without_a_terminal(digits, capsys):
     BallNet(epochs=2, validation_fraction=0.1, verbose=1).fit(*digits)
     first, second = capsys.readouterr().out.splitlines()
-    pattern = r"BallNet: epoch {} of 2, loss \d\.\d\d\d, accuracy [\d.]+%, [\d.]+% of held-out rows"
+    pattern = r"BallNet: epoch {} of 2, loss \d\.\d\d\d, accuracy [\d.]+%, [\d.]+% on held-out rows"
     assert re.fullmatch(pattern.format(1), first)
     assert re.fullmatch(pattern.format(2), second)
 
@@ -323,14 +323,14 @@ def test_progress_is_a_bar_in_a_terminal(digits, monkeypatch, capsys):
         ({"epochs": 1.5}, "epochs must be an integer"),
         ({"batch_size": True}, "batch_size must be an integer"),
         ({"patience": 0}, "patience must be an integer"),
-        ({"learning_rate": 0.0}, r"learning_rate must be a positive number; got 0\.0"),
-        ({"learning_rate": "fast"}, "learning_rate must be a positive number; got 'fast'"),
-        ({"weight_decay": -1}, "weight_decay must be 0 or a positive number; got -1"),
+        ({"learning_rate": 0.0}, r"learning_rate must be a positive finite number; got 0\.0"),
+        ({"learning_rate": "fast"}, "learning_rate must be a positive finite number; got 'fast'"),
+        ({"weight_decay": -1}, "weight_decay must be 0 or a positive finite number; got -1"),
         ({"validation_fraction": 1.0}, "validation_fraction must be a number from 0 to below 1"),
         ({"validation_fraction": 1e-9}, r"holds out 0 of 240 rows\.\nChoose"),
         ({"max_radius": 13.0}, r"max_radius must be a number above 0 and up to 12, the limit of float32; got 13\.0"),
         ({"max_radius": 7.0, "curvature": -4.0}, "up to 6, the limit of float32"),
-        ({"curvature": 1.0}, "curvature must be a negative number"),
+        ({"curvature": 1.0}, "curvature must be a negative finite number"),
         ({"head": "flat"}, 'head must be "hyperbolic" or "euclidean"; got \'flat\''),
         ({"encoder": "resnet"}, 'encoder must be "conv", "mlp", a torch'),
         ({"encoder": 3}, 'encoder must be "conv", "mlp", a torch'),

@@ -225,7 +225,7 @@ def edges(*triples, n=4):
         (edges((0, 1, 1), (1, 2, 1), (2, 3, 1)), "must be symmetric; it differs from its transpose by up to 1"),
         (edges((0, 1, -1), (1, 0, -1)), "Edge weights must be finite and not negative, but 2 are not"),
         (edges((0, 1, np.nan), (1, 0, np.nan)), "2 are not; the first is nan"),
-        (edges((0, 1, 0), (1, 0, 0)), "2 edges have weight 0"),
+        (edges((0, 1, 0), (1, 0, 0)), "2 entries of the adjacency matrix are stored as 0"),
     ],
 )
 def test_graphs_without_distances_are_rejected(adjacency, problem):
@@ -249,7 +249,7 @@ def test_directed_graphs_are_rejected():
     ("parameters", "problem"),
     [
         ({"n_components": 0}, "at least 1"),
-        ({"curvature": 1.0}, "negative number"),
+        ({"curvature": 1.0}, "negative finite number"),
         ({"curvature": "best"}, 'negative number or "auto"'),
         ({"loss": "square"}, '"absolute" or "relative"'),
         ({"tol": 0}, "tol must be"),
@@ -318,9 +318,10 @@ def test_badly_embedded_pairs_are_reported_with_the_worst_pair():
         warn_about_distorted_pairs(X, D, 2.0, automatic=False)
     assert str(caught[0].message) == (
         "The distances of 1 pair of points are wrong by more than a factor of 10; the worst is between rows 1 and 2: "
-        '0.000133 instead of 0.25.\nUse more components or curvature="auto", or embed a tree with TreeEmbedding.'
+        '0.000133 instead of 0.25.\nUse more components or curvature="auto", or '
+        "TreeEmbedding if the distances are measured along a tree."
     )
-    with pytest.warns(UserWarning, match="Use more components, or embed a tree"):
+    with pytest.warns(UserWarning, match="Use more components, or TreeEmbedding if"):
         warn_about_distorted_pairs(X, D, 1.0, automatic=True)
     D[1, 2] = D[2, 1] = 1e-9  # too close to be distinguished
     warn_about_distorted_pairs(X, D, 1.0, automatic=True)

@@ -163,7 +163,7 @@ def test_landmarks_are_embedded_and_the_others_placed_among_them():
 
 def test_copies_of_a_cell_share_its_point_with_a_warning(cells, model):
     X = cells[0]
-    with pytest.warns(UserWarning, match=r"2 of 122 cells have the same features as another"):
+    with pytest.warns(UserWarning, match=r"2 of 122 cells have the same features as an earlier cell"):
         again = PoincareMap(n_neighbors=6, root=0).fit(X[[*range(120), 5, 7]])
     assert np.array_equal(again.embedding_, model.embedding_[[*range(120), 5, 7]])
     zeros = np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, 3.0], [1.0, 5.0], [4.0, 4.0]])
@@ -187,7 +187,7 @@ def test_more_neighbours_than_cells_cause_a_warning_and_all_are_taken(cells):
     X = cells[0][:10]
     with pytest.warns(
         UserWarning,
-        match=r"n_neighbors=15, but for each cell there are only 9 other cells .*\nLower n_neighbors",
+        match=r"n_neighbors=15, but only 10 different cells .* has only 9 neighbours\.\nLower n_neighbors",
     ):
         model = PoincareMap(n_neighbors=15).fit(X)
     assert np.array_equal(model.embedding_, PoincareMap(n_neighbors=9).fit_transform(X))
@@ -221,6 +221,14 @@ def test_maps_of_other_dimensions_are_computed(cells, d):
     model = PoincareMap(d, n_neighbors=6, max_iter=40, tol=1e-3).fit(cells[0])
     assert model.embedding_.shape == (120, d)
     assert model.transform(cells[0][:2] + 0.01).shape == (2, d)
+
+
+def test_a_map_that_stalls_at_the_limit_of_float64_causes_a_warning():
+    """With a small gamma, the distances of the map are several times the largest radius."""
+    X = np.random.default_rng(0).standard_normal((12, 3))
+    message = r"did not converge: after \d+ steps, .* largest hyperbolic radius is 3[56].*\nRaise gamma"
+    with pytest.warns(ConvergenceWarning, match=message):
+        PoincareMap(gamma=0.003, tol=1e-7, max_iter=3000).fit(X)
 
 
 def test_columns_have_names_in_pandas_and_in_a_pipeline(cells):
@@ -266,11 +274,11 @@ def test_invalid_features_are_rejected(cells, spoil, problem):
 
 @pytest.mark.filterwarnings("ignore:.* cells have the same features")
 def test_cells_with_identical_features_are_rejected():
-    with pytest.raises(ValueError, match=r"at least 3 different cells; got 1\.\n.*constant"):
+    with pytest.raises(ValueError, match=r"at least 3 different cells as landmarks; got 1\.\n.*constant"):
         PoincareMap().fit(np.ones((20, 4)))
-    with pytest.raises(ValueError, match="5 components needs at least 6 different cells; got 5"):
+    with pytest.raises(ValueError, match="5 components needs at least 6 different cells as landmarks; got 5"):
         PoincareMap(5).fit(np.eye(5))
-    with pytest.raises(ValueError, match="5 components needs at least 6 different cells; got 4"):
+    with pytest.raises(ValueError, match="5 components needs at least 6 different cells as landmarks; got 4"):
         PoincareMap(5, n_landmarks=4).fit(branches()[0])
 
 
@@ -294,10 +302,10 @@ def test_gamma_is_the_published_value_unless_the_hierarchy_is_deep():
         ({"n_components": 0}, "n_components must be an integer of at least 1; got 0"),
         ({"n_neighbors": 2.5}, "n_neighbors must be an integer"),
         ({"max_iter": True}, "max_iter must be an integer"),
-        ({"sigma": 0.01}, "sigma must be a number of at least 0.05, or None"),
+        ({"sigma": 0.01}, "sigma must be a finite number of at least 0.05, or None"),
         ({"gamma": -1.0}, 'gamma must be a number from 0.001 to 1000, or "auto"; got -1.0'),
         ({"gamma": "deep"}, "gamma must be a number from 0.001 to 1000, or \"auto\"; got 'deep'"),
-        ({"tol": np.nan}, "tol must be a positive number"),
+        ({"tol": np.nan}, "tol must be a positive finite number"),
         ({"n_landmarks": 2}, 'n_landmarks must be "auto"'),
         ({"n_landmarks": "all"}, 'n_landmarks must be "auto"'),
         ({"init": "pca"}, 'init must be "spectral" or "random"'),
@@ -315,5 +323,5 @@ def test_bad_parameters_are_rejected(cells, parameters, problem):
 
 def test_an_unknown_name_is_an_error_with_some_known_names(cells):
     table = pd.DataFrame(cells[0], index=[f"cell{k}" for k in range(120)])
-    with pytest.raises(ValueError, match=r"got 'stem' \(the first are called \['cell0', 'cell1', 'cell2'\]\)"):
+    with pytest.raises(ValueError, match=r"got 'stem' \(the first cells are called 'cell0', 'cell1', 'cell2'\)"):
         PoincareMap(n_neighbors=6, root="stem").fit(table)

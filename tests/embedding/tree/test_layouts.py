@@ -1,7 +1,10 @@
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
-from hyplearn.embedding.tree.layouts import spherical_code
+from hyplearn.embedding.tree.layouts import spherical_code, wedges
+from hyplearn.embedding.tree.sources import RootedTree
 
 
 def least_angle(code):
@@ -36,3 +39,12 @@ def test_long_lattices_keep_their_points_apart():
     n = 2000
     ideal = np.degrees(np.sqrt(8 * np.pi / (np.sqrt(3) * n)))
     assert least_angle(spherical_code(n, 3)) > 0.8 * ideal
+
+
+def test_the_points_of_edges_of_any_length_are_the_same_on_every_machine():
+    """Mathematical libraries round the exponential differently; here it is the float nearest to the exact value."""
+    tree = RootedTree.of(range(2), np.array([[0, 1]]), np.ones(1), None)
+    for length in [1.0, *np.random.default_rng(0).uniform(0.01, 30, 200).tolist()]:
+        growth = float(Decimal(length).exp())
+        expected = [[0.0, 0.0], [(growth - 1) / (growth + 1), 0.0]]
+        assert np.array_equal(wedges(tree, np.array([0.0, length])), expected)

@@ -53,7 +53,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, 
         Classifier of the vectors. "euclidean" is a baseline with the same encoder: a linear layer on v, without the
         exponential map and the radius R; ``transform`` then returns v.
     max_radius : float, default=4.0
-        Largest hyperbolic distance R from the origin, up to 12 for curvature -1.
+        Largest hyperbolic distance R of a point from the origin; at most ``12 / sqrt(-curvature)``.
     curvature : float, default=-1.0
         Sectional curvature of the ball; its radius is ``1/sqrt(-curvature)``.
     epochs : int, default=20
@@ -61,16 +61,16 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, 
     batch_size : int, default=32
         Maximum number of rows per step.
     learning_rate : float, default=0.01
-        Largest learning rate of AdamW. The rate rises over the first twentieth of all steps and falls to 0 along a
-        cosine.
+        Largest learning rate of AdamW. The rate rises over the first twentieth of all steps, and then falls to 0
+        along a cosine.
     weight_decay : float, default=0.0001
         Weight decay of AdamW.
     validation_fraction : float, default=0.0
         Fraction of the rows that is held out from training, for early stopping and the choice of the best epoch.
     patience : int, default=5
-        Training stops after this number of epochs without a better score on the held-out rows.
+        Training stops after this number of epochs without a better score on the held-out rows, if there are any.
     random_state : int, RandomState instance or None, default=0
-        Seed of the initial weights and of the order of rows.
+        Seed of the initial weights, of the choice of held-out rows and of the order of rows.
     checkpoint : path, optional
         File to which the state of the training is written after each epoch. If ``fit`` is interrupted and called again
         in the same way, it resumes from this file. The file is removed at the end of the fit.
@@ -81,12 +81,12 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
-        Points of the training rows.
+        Points of the training rows, or their vectors v if ``head`` is "euclidean".
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     radius_ : ndarray of shape (n_samples,)
-        Lengths of the vectors v of the training rows, which are hyperbolic distances from the origin before clipping to
-        R.
+        Length of the vector v of each training row. For the hyperbolic head, it is the hyperbolic distance from the
+        origin before clipping to R.
     clipped_ : float
         Fraction of the training rows that were clipped to the radius R.
     weights_ : ndarray of shape (n_weights,)
@@ -163,7 +163,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), (n_samples, h, w) or (n_samples, channels, h, w)
-            Rows or images of any numeric type; bytes are converted batch by batch.
+            Rows or images of any numeric type; bytes are converted to float32 batch by batch.
         y : array-like of shape (n_samples,)
             Class labels.
         """
@@ -198,11 +198,11 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, 
         return self
 
     def fit_transform(self, X: Any, y: Any) -> Array:
-        """Train the network, and return the points of the training rows."""
+        """Train the network, and return ``embedding_``."""
         return self.fit(X, y).embedding_
 
     def transform(self, X: Any) -> Array:
-        """Map rows to points of the ball, in float64."""
+        """Map rows to points of the ball, in float64; with the head "euclidean", return the vectors v."""
         return self._points(self._outputs("features", self._validate(X)))
 
     def predict_proba(self, X: Any) -> Array:
@@ -216,7 +216,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, 
 
     @property
     def network_(self) -> Any:
-        """Torch module with the fitted weights that maps rows to logits; its method ``features`` returns vectors v."""
+        """Torch module with the fitted weights; it maps rows to logits, and its method ``features`` to vectors v."""
         check_is_fitted(self)
         _check_torch()
         from hyplearn.embedding.ball_net.network import load
@@ -251,7 +251,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, 
         return exp_map(v * (self.max_radius / longest) / 2, np.zeros(v.shape[1]), c=absolute_curvature(self.curvature))
 
 
-# Images of bytes stay bytes, to save memory; other types are converted to float32, which the network uses.
+# Rows of bytes stay bytes, to save memory; other types are converted to float32, which the network uses.
 _ROWS: dict[str, Any] = {"allow_nd": True, "dtype": (np.float32, np.uint8), "order": "C", "ensure_all_finite": False}
 
 

@@ -44,7 +44,7 @@ def exp_map(v: Tensor, c: float) -> Tensor:
 
 
 def hyperboloid(v: Tensor, c: float) -> tuple[Tensor, Tensor]:
-    r"""Return the time-like and space-like coordinates of points on the hyperboloid of curvature -1.
+    r"""Return the coordinates X⁰ (time-like) and X (space-like) of points, scaled to the hyperboloid of curvature -1.
 
     .. math:: X^0 = \cosh(\sqrt c \|v\|), \qquad X = \sinh(\sqrt c \|v\|) \frac{v}{\|v\|}
     """
@@ -104,7 +104,7 @@ class Network(nn.Module):
         self.register_buffer("scale", torch.ones(shape))
 
     def standardise(self, rows: Array) -> None:
-        """Compute the mean and scale of each channel or column of the rows.
+        """Compute and store the mean and scale of each channel or column of the rows.
 
         The scale is the standard deviation, or 1 for a constant channel or column.
         """
@@ -116,12 +116,13 @@ class Network(nn.Module):
         self.scale.copy_(torch.from_numpy(np.where(deviation > 0, deviation, 1.0)).reshape(self.scale.shape))
 
     def features(self, rows: Tensor) -> Tensor:
-        """Compute the features of rows with the encoder."""
+        """Standardise rows, and compute their features with the encoder."""
         features = self.encoder((rows.float() - self.mean) / self.scale)
         if features.shape != (len(rows), self.n_components):
             raise ValueError(
                 f"The encoder returned features of shape {tuple(features.shape)} for {len(rows)} rows; expected "
-                f"{(len(rows), self.n_components)}.\nEnd the encoder with n_components={self.n_components} outputs."
+                f"{(len(rows), self.n_components)}.\n"
+                f"End the encoder with a layer of n_components={self.n_components} outputs."
             )
         return features
 

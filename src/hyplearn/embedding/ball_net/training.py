@@ -22,7 +22,8 @@ from hyplearn.types import Array
 WARM_UP = 0.05
 # Number of rows per forward pass without gradients, which limits the memory for activations.
 BLOCK = 1000
-# First bytes of a checkpoint file. The file contains only tensors and numbers, so reading it cannot run code.
+# First bytes of a checkpoint file. Only tensors and basic Python types are loaded from the file, so reading it cannot
+# run code.
 MAGIC = b"hyplearn network checkpoint 1\n"
 
 
@@ -69,7 +70,10 @@ class Training:
     def run(
         self, known: Labelled, held_out: Labelled, checkpoint: Path | None, identity: str, report: TaskReporter
     ) -> None:
-        """Train for all epochs or until early stopping, and load the weights with the best score on held-out rows."""
+        """Train for all epochs or until early stopping, starting from the checkpoint if it exists.
+
+        At the end, if rows are held out, the network gets the weights that had the best score on these rows.
+        """
         if checkpoint is not None and (state := read_state(checkpoint, identity)) is not None:
             self.resume(state)
         while not self.finished:
@@ -85,7 +89,7 @@ class Training:
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are done, or the score has not improved for ``patience`` epochs."""
+        """Whether all epochs are done, or the held-out score has not improved for ``patience`` epochs."""
         since_best = len(self.scores) - 1 - int(np.argmax(self.scores)) if self.scores else 0
         return len(self.losses) >= self.settings.epochs or since_best >= self.settings.patience
 
@@ -131,7 +135,7 @@ class Training:
         epoch, epochs = len(self.losses), self.settings.epochs
         message = f"epoch {epoch + 1} of {epochs}, loss {loss:.3f}, accuracy {accuracy:.1%}"
         if done == 1 and self.scores:
-            message += f", {self.scores[-1]:.1%} of held-out rows"
+            message += f", {self.scores[-1]:.1%} on held-out rows"
         report(message, (epoch + done) / epochs, line=message if done == 1 else "")
 
     def _step(self, rows: Tensor, codes: Tensor, when: str) -> tuple[float, int]:
@@ -158,7 +162,7 @@ class Training:
 def train(
     build: Callable[[], Network], data: Labelled, settings: Settings, checkpoint: Path | None, report: TaskReporter
 ) -> tuple[Array, Array, Array]:
-    """Train a new network, and return its weights, the loss of each epoch, and the scores on held-out rows."""
+    """Train a new network; return its weights, and the loss and the held-out score (if any) of each epoch."""
     # The state of torch's global random generator is restored at the end.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
@@ -217,5 +221,5 @@ def outputs(function: Any, rows: Array) -> Iterator[Tensor]:
     network.eval()
     with torch.no_grad():
         for start in range(0, len(rows), BLOCK):
-            # The rows are copied, because torch would share their memory, and rows of a file may be read-only.
+            # The rows are copied, because torch would share their memory, and warn if it is read-only (rows of a file).
             yield function(torch.from_numpy(rows[start : start + BLOCK].copy()))

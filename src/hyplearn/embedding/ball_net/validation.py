@@ -1,4 +1,4 @@
-"""Validation of the parameters, rows and weights of a BallNet, without torch."""
+"""Validation of the parameters, rows and features of a BallNet, and the layers of its network, without torch."""
 
 import math
 import numbers
@@ -11,17 +11,17 @@ from hyplearn.files import place_of
 from hyplearn.geometry.border import absolute_curvature, as_real, check_integer, check_parameter
 from hyplearn.types import Array
 
-# Largest allowed radius, in units of the radius of curvature. At this radius, hyperboloid coordinates in float32 have
-# an error of about 1 %.
+# Largest allowed max_radius, in units of the radius of curvature 1/√c. At this radius, float32 rounds hyperboloid
+# coordinates to multiples of about 0.01, so signed distances near 0 have errors of this size.
 LARGEST_RADIUS = 12.0
-# Smallest side of an image for encoder="conv". Each of the three blocks halves the side, down to 1.
+# Smallest side of an image for encoder="conv". Each of the three convolutional blocks halves it: 8 becomes 4, 2 and 1.
 SMALLEST_SIDE = 8
-# CHANNELS are the numbers of channels of the convolutional blocks, and HIDDEN is the minimum width of dense layers.
-# These sizes are small enough for training on a CPU.
+# CHANNELS are the numbers of output channels of the convolutional blocks, and HIDDEN is the minimum width of the hidden
+# dense layers. These sizes are small enough for training on a CPU.
 CHANNELS = (16, 32, 64)
 HIDDEN = 128
-# Largest side of the grid to which the outputs of the last block are averaged. It limits the number of weights of the
-# first dense layer for large images.
+# Largest side of the grid to which the output of the last convolutional block is pooled. It limits the number of
+# weights of the first dense layer for large images.
 GRID = 3
 
 # Mapping from the names of parameters and buffers to their shapes.
@@ -29,7 +29,7 @@ Layout: TypeAlias = dict[str, tuple[int, ...]]
 
 
 def check_parameters(net: Any) -> None:
-    """Raise an error if a parameter is out of range."""
+    """Raise an error if a parameter of a BallNet is invalid."""
     c = absolute_curvature(net.curvature)
     for name in ("n_components", "epochs", "batch_size", "patience"):
         check_integer(name, getattr(net, name), 1)
@@ -38,8 +38,8 @@ def check_parameters(net: Any) -> None:
     fits = 0 < as_real(net.max_radius) <= largest
     known = net.encoder in ("conv", "mlp") if isinstance(net.encoder, str) else callable(net.encoder)
     for name, valid, expected in (
-        ("learning_rate", 0 < rate < np.inf, "a positive number"),
-        ("weight_decay", 0 <= decay < np.inf, "0 or a positive number"),
+        ("learning_rate", 0 < rate < np.inf, "a positive finite number"),
+        ("weight_decay", 0 <= decay < np.inf, "0 or a positive finite number"),
         ("validation_fraction", 0 <= share < 1, "a number from 0 to below 1"),
         ("max_radius", fits, f"a number above 0 and up to {largest:.4g}, the limit of float32"),
         ("head", net.head in ("hyperbolic", "euclidean"), '"hyperbolic" or "euclidean"'),
@@ -80,7 +80,7 @@ def as_rows(X: Array, encoder: Any) -> Array:
 
 
 def check_shape(rows: Array, shape: tuple[int, ...]) -> None:
-    """Raise an error if the shape of the rows differs from the shape in ``fit``."""
+    """Raise an error unless every row has the given shape, which is the shape of the training rows."""
     if rows.shape[1:] != shape:
         raise ValueError(
             f"Rows have the shape {rows.shape[1:]}, but the network was fitted on rows of shape {shape}.\n"
@@ -110,12 +110,12 @@ def layout(encoder: str, head: str, shape: tuple[int, ...], n_components: int, n
 
 
 def statistics_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of the means and scales of rows: one value per column or channel."""
+    """Return the shape of the stored means and scales, for rows of the given shape: one value per column or channel."""
     return (shape[0], *(1 for _ in shape[1:]))
 
 
 def encoder_layers(encoder: str, shape: tuple[int, ...], n_components: int) -> list[Any]:
-    """Return the layers of a named encoder for rows of the given shape, as names and arguments of torch modules."""
+    """Return the layers of a named encoder for rows of the given shape: the name of each torch module and its sizes."""
     width = max(HIDDEN, n_components)
     layers: list[Any] = []
     if encoder == "conv":

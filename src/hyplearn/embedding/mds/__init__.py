@@ -1,4 +1,4 @@
-"""HyperbolicMDS, and the layout of the minimum spanning tree, at which its descent may start."""
+"""HyperbolicMDS, and the layout of the minimum spanning tree, at which the descent of HyperbolicMDS may start."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -24,19 +24,19 @@ from hyplearn.geometry.border import absolute_curvature, as_real, check_integer,
 from hyplearn.scikit_learn import BaseEstimator
 from hyplearn.types import Array
 
-# Largest distance in curvature -1 that float64 can represent: the distance between two opposite points at the largest
-# radius.
+# Largest allowed distance in curvature -1. It is slightly smaller than the distance between two opposite points at the
+# largest radius that float64 can represent.
 LONGEST = 70.0
 # Settings of the search for the curvature. SEARCH_BOUNDS is the range of the largest distance in units of the radius
-# of curvature, and SEARCH_GRID is the number of grid values in this range. For each grid value, SEARCH_POINTS points
-# are embedded and their stress is computed.
+# of curvature, and SEARCH_GRID is the number of grid values in this range. For each value, at most SEARCH_POINTS
+# points are embedded and their stress is computed.
 SEARCH_BOUNDS = (0.3, 30.0)
 SEARCH_GRID = 9
 SEARCH_POINTS = 250
 # Largest hyperbolic radius of a node of the spanning tree. At larger radii, float64 has too few digits for the edges.
 FARTHEST = 30.0
-# Length of an edge between copies of a point, relative to the largest distance. It is positive, because SciPy treats 0
-# as a missing edge.
+# Length of an edge between copies of a point in the spanning tree, relative to the largest distance. It is positive,
+# because SciPy treats 0 as a missing edge.
 SHORTEST = 1e-9
 
 
@@ -44,10 +44,11 @@ SHORTEST = 1e-9
 class HyperbolicMDS(BaseEstimator):
     r"""Embed points in the ball by multidimensional scaling, so that their distances approximate given distances.
 
-    The spectral solution (hydra) is exact for hyperbolic distances. For other distances, the stress
-    :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2` is minimised by a descent. The descent starts at the spectral solution
-    or at the minimum spanning tree, embedded as by :class:`~hyplearn.embedding.TreeEmbedding`, whichever has the
-    smaller stress.
+    The spectral solution (hydra) is exact if the given distances are those of points in hyperbolic space with
+    `n_components` dimensions and the curvature of the ball. For other distances, the stress
+    :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2` is minimised by a descent. The descent starts at the spectral
+    solution or at the minimum spanning tree, embedded as by :class:`~hyplearn.embedding.TreeEmbedding`, whichever has
+    the smaller stress.
 
     Parameters
     ----------
@@ -55,29 +56,31 @@ class HyperbolicMDS(BaseEstimator):
         Dimension of the ball.
     curvature : float or "auto", default="auto"
         Sectional curvature of the space. "auto" chooses the curvature with the smallest stress on at most 250 of the
-        points, or -1 if that is equally good. Pass ``curvature_`` to classifiers of the embedded points.
+        points, or -1 if -1 is at least as good. Pass ``curvature_`` to classifiers of the embedded points.
     loss : {"absolute", "relative"}, default="absolute"
-        Errors whose squares are summed: the differences between embedded and given distances, or these differences
-        divided by the given distances. Relative errors preserve neighbourhoods better if the distances vary widely.
+        Errors whose squares are summed. Absolute errors are the differences between embedded and given distances;
+        relative errors are these differences divided by the given distances, and preserve neighbourhoods better if the
+        distances vary widely.
     refine : bool, default=True
         Whether to minimise the stress; if False, the points are the spectral solution.
     tol : float, default=1e-4
         The descent stops when a step decreases the stress by less than this fraction of the stress.
     max_iter : int, default=100
-        Maximum number of steps of the descent. A ``ConvergenceWarning`` is issued if it is reached.
+        Maximum number of steps of the descent. A ``ConvergenceWarning`` is issued if this number is reached.
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_points, n_components)
         Points in the ball of radius ``1/sqrt(-curvature_)``.
     labels_ : list or None
-        Nodes of a networkx graph in the order of the rows.
+        Nodes of a networkx graph in the order of the rows; None for other input.
     curvature_ : float
         Sectional curvature of the space.
     stress_ : float
-        :math:`\sqrt{\sum (d - D)^2 / \sum D^2}` over all pairs, or the root mean square of relative errors.
+        :math:`\sqrt{\sum (d - D)^2 / \sum D^2}` over all pairs, or the root mean square of the relative errors for
+        ``loss="relative"``.
     spectral_stress_ : float
-        Stress of the spectral solution, in the same units.
+        Stress of the spectral solution, normalised like ``stress_``.
     n_iter_ : int
         Number of steps of the descent.
     n_features_in_ : int
@@ -90,8 +93,8 @@ class HyperbolicMDS(BaseEstimator):
 
     Notes
     -----
-    The spectral solution computes the radius of a point from its space-like coordinates. The time-like coordinate is
-    not used, because it is close to 1 near the centre and has lost half of its digits there.
+    In the spectral solution, the radius of a point is computed from its space-like coordinates. The time-like
+    coordinate is not used: near the centre it is close to 1, so it would give the radius to only half of the digits.
 
     Examples
     --------
@@ -142,7 +145,7 @@ class HyperbolicMDS(BaseEstimator):
         _check_longest(D, c)
         scaled = np.sqrt(c) * D
         hydra, spectral, descent = scaling.solve(scaled)
-        descent.warn_if_not_converged("stress", self.max_iter)
+        descent.warn_if_not_converged("stress", self.max_iter, 'Pass curvature="auto", or a value closer to 0.')
         if self.refine:
             warn_about_distorted_pairs(descent.X, scaled, np.sqrt(c), automatic=self.curvature == "auto")
         self._hydra, self._points = hydra, descent.X
@@ -158,10 +161,10 @@ class HyperbolicMDS(BaseEstimator):
         return self.fit(X).embedding_
 
     def transform(self, X: Any) -> Array:
-        """Embed new points, given their distances to the old points; the old points do not move.
+        """Embed new points, given their distances to the points of the fit, which do not move.
 
         With ``refine=False``, the spectral solution is extended to the new points. Otherwise, the stress of each new
-        point is minimised, starting at the closest old point.
+        point is minimised, starting at the closest point of the fit.
 
         Parameters
         ----------
@@ -195,12 +198,12 @@ class HyperbolicMDS(BaseEstimator):
         else:
             absolute_curvature(self.curvature)
         check_parameter("loss", self.loss, self.loss in ("absolute", "relative"), '"absolute" or "relative"')
-        check_parameter("tol", self.tol, 0 < as_real(self.tol) < 1, "a number between 0 and 1")
+        check_parameter("tol", self.tol, 0 < as_real(self.tol) < 1, "a number greater than 0 and less than 1")
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Settings of a multidimensional scaling in the unit ball: dimension, kind of stress, and stopping rule."""
+    """Multidimensional scaling in the unit ball, with its dimension, kind of stress, and settings of the descent."""
 
     n_components: int
     relative: bool = False
@@ -209,11 +212,15 @@ class Scaling:
     max_iter: int = 100
 
     def solve(self, D: Array) -> tuple[Hydra, float, Descent]:
-        """Return the spectral solution, its stress, and the result of the descent from the better of two starts."""
+        """Return the spectral solution, its stress, and the result of the descent.
+
+        The descent starts at the spectral solution or, in two or more dimensions, at the spanning tree if its stress is
+        smaller. If ``refine`` is False, the returned ``Descent`` contains the spectral solution.
+        """
         hydra = Hydra.of(D, self.n_components)
         spectral = stress_and_gradient(hydra.points, D, self.relative)[0]
         if not self.refine:
-            return hydra, spectral, Descent(hydra.points, [spectral], True)
+            return hydra, spectral, Descent(hydra.points, [spectral], "converged")
         start = hydra.points
         if self.n_components > 1 and np.any(D):
             tree = spanning_tree_start(D, self.n_components)
@@ -221,7 +228,7 @@ class Scaling:
         return hydra, spectral, descend(start, D, self.relative, tol=self.tol, max_iter=self.max_iter)
 
     def best_curvature(self, D: Array) -> float:
-        """Find the absolute curvature with minimal stress on a fixed subset of points, by a refined grid search."""
+        """Return the absolute curvature with minimal stress on a fixed subset of points, or 1 if 1 is as good."""
         n, longest = len(D), float(np.max(D))
         if longest == 0:
             return 1.0
@@ -248,17 +255,18 @@ def _check_longest(D: Array, c: float) -> None:
         raise ValueError(
             f"The largest distance is {longest:.4g}; the limit of float64 is {LONGEST / np.sqrt(c):.4g} in "
             f"curvature {-c:g}.\n"
-            f'Scale the distances, or pass curvature="auto" or a value from {-((LONGEST / longest) ** 2):.3g} to 0.'
+            f'Scale the distances, or pass curvature="auto" or a value between {-((LONGEST / longest) ** 2):.3g} and 0.'
         )
 
 
 def spanning_tree_start(D: Array, d: int) -> Array:
     """Lay out the minimum spanning tree of the given distances in the unit ball, and return its points.
 
-    If the distances are measured along a tree, their spanning tree is that tree. The layout is "wedges" in the disk and
-    "sarkar" in more dimensions, with the middle of the longest path at the origin.
+    For the distances between all nodes of a tree, the spanning tree is this tree. The layout is "wedges" in the disk
+    and "sarkar" in more dimensions. The root is the node closest to the middle of the longest path. All edges are
+    shortened by the same factor if a node would otherwise be too far from the origin.
     """
-    # SciPy treats an entry of 0 as a missing edge.
+    # SciPy treats an entry of 0 as a missing edge, so copies of a point get a small positive distance.
     shortest = SHORTEST * np.max(D)
     found = minimum_spanning_tree(np.maximum(D, shortest)).tocoo()
     edges = np.column_stack([found.row, found.col]).astype(np.int64)

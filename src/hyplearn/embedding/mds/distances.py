@@ -21,16 +21,16 @@ from hyplearn.geometry.kernels import gap_of, row_gaps, shrink, squared_distance
 from hyplearn.numerics import uniform
 from hyplearn.types import Array
 
-# The triangle inequality is checked for all triples of up to ALL_TRIANGLES points, and for TRIANGLES random triples of
-# more points. Fewer triples would take less time but miss more of the rare violations.
+# The triangle inequality is checked for all triples if there are at most ALL_TRIANGLES points, and otherwise for
+# TRIANGLES random triples. Fewer triples would take less time but miss more of the rare violations.
 ALL_TRIANGLES = 300
 TRIANGLES = 1_000_000
 # Largest relative violations of symmetry and of the triangle inequality that are accepted as rounding errors.
 SYMMETRY_TOLERANCE = 1e-8
 TRIANGLE_TOLERANCE = 1e-6
-# A pair counts as distorted if its embedded and given distances differ by more than the factor DISTORTED, and the
-# larger of the two exceeds the fraction VISIBLE of the largest given distance. Copies of a point that are placed
-# slightly apart are therefore ignored.
+# A pair with a positive given distance counts as distorted if its embedded and given distances differ by more than the
+# factor DISTORTED, and the larger of the two exceeds the fraction VISIBLE of the largest given distance. Nearly equal
+# points that are placed slightly too far apart are therefore ignored.
 DISTORTED = 10
 VISIBLE = 0.01
 # Maximum number of steps for placing a new point.
@@ -38,7 +38,10 @@ MOST_STEPS = 100
 
 
 def read_distances(source: Any) -> tuple[Array, list[Any] | None]:
-    """Read any input that ``fit`` accepts; return all distances, and the nodes of a networkx graph (otherwise None)."""
+    """Read distances or a graph, as in :meth:`HyperbolicMDS.fit`; return the matrix of distances, and the nodes.
+
+    The nodes are None unless the input is a networkx graph.
+    """
     if hasattr(source, "adj"):
         labels = list(source.nodes)
         return _along_edges(_adjacency(source, labels), labels), labels
@@ -56,7 +59,7 @@ def read_distances(source: Any) -> tuple[Array, list[Any] | None]:
 
 
 def check_lengths(D: Array, name: str) -> Array:
-    """Convert distances to float64; raise an error if any is negative or not finite."""
+    """Convert lengths to float64; raise an error if they are not real numbers, or if any is negative or not finite."""
     if D.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be real numbers; got dtype {D.dtype}.\nConvert them to float64 first.")
     D = D.astype(np.float64, copy=False)
@@ -96,8 +99,8 @@ def _warn_about_triangles(D: Array) -> None:
     count, i, j, k = _long_sides(D, n_triples)
     if count:
         warnings.warn(
-            f"The distances are not a metric: D[{i}, {j}] = {D[i, j]:.4g} is longer than the path through {k}, "
-            f"{D[i, k] + D[k, j]:.4g}; {count / n_triples:.2%} of {n_triples:,} triples violate the triangle "
+            f"The distances are not a metric: D[{i}, {j}] = {D[i, j]:.4g} is longer than the path through row {k}, of "
+            f"length {D[i, k] + D[k, j]:.4g}; {count / n_triples:.2%} of {n_triples:,} triples violate the triangle "
             "inequality. No embedding can reproduce such distances.\nCheck stress_, or compute shortest paths first.",
             UserWarning,
             stacklevel=4,
@@ -105,9 +108,10 @@ def _warn_about_triangles(D: Array) -> None:
 
 
 def warn_about_distorted_pairs(X: Array, D: Array, root: float, *, automatic: bool) -> None:
-    """Warn about pairs whose embedded and given distances differ greatly; both distances are scaled by ``root``.
+    """Warn about pairs whose distances in the embedding X differ greatly from the given distances D.
 
-    ``automatic`` states whether the curvature was chosen automatically.
+    X lies in the unit ball, and D contains the given distances times ``root`` = √c; the warning shows unscaled
+    distances. ``automatic`` states whether the curvature was chosen automatically.
     """
     rows, columns = np.triu_indices(len(D), 1)
     given, found = D[rows, columns], pairwise_distance(X)[rows, columns]
@@ -123,7 +127,7 @@ def warn_about_distorted_pairs(X: Array, D: Array, root: float, *, automatic: bo
         f"The distances of {count:,} {pairs} of points are wrong by more than a factor of {DISTORTED}; the worst is "
         f"between rows {rows[worst]} and {columns[worst]}: {found[worst] / root:.3g} instead of "
         f"{given[worst] / root:.3g}.\n"
-        f"Use more components{other}, or embed a tree with TreeEmbedding.",
+        f"Use more components{other}, or TreeEmbedding if the distances are measured along a tree.",
         UserWarning,
         stacklevel=3,
     )
@@ -133,7 +137,8 @@ def warn_about_distorted_pairs(X: Array, D: Array, root: float, *, automatic: bo
 def _long_sides(D, n_triples):  # type: ignore[no-untyped-def]
     """Return the number of triples with ``D_ij > D_ik + D_kj``, and the triple i, j, k with the largest difference.
 
-    The triples are all triples, or a random sample if ``n_triples`` is smaller than n³.
+    Differences that may be due to rounding are ignored. All triples are checked if ``n_triples`` is n³, and a random
+    sample otherwise.
     """
     n = D.shape[0]
     count, excess, worst = 0, 0.0, (0, 0, 0)
@@ -169,7 +174,7 @@ def _adjacency(graph: Any, labels: list[Any]) -> Any:
 
 
 def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
-    """Compute the lengths of the shortest paths in a connected graph with positive weights."""
+    """Compute the lengths of all shortest paths; raise an error unless ``adjacency`` is valid and connected."""
     n = adjacency.shape[0]
     if adjacency.shape != (n, n):
         raise ValueError(
@@ -178,8 +183,8 @@ def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
     weights = check_lengths(adjacency.data, "Edge weights")
     if np.any(weights == 0):
         raise ValueError(
-            f"Edge weights must be positive; {np.count_nonzero(weights == 0)} edges have weight 0.\n"
-            "Merge the nodes that they connect, or call eliminate_zeros() if they are not edges."
+            f"Edge weights must be positive; {np.count_nonzero(weights == 0)} entries of the adjacency matrix are "
+            "stored as 0.\nMerge the nodes of these edges or, if they are not edges, call eliminate_zeros()."
         )
     asymmetry = abs(adjacency - adjacency.T)
     if asymmetry.nnz and asymmetry.max() > SYMMETRY_TOLERANCE * weights.max():
@@ -199,7 +204,10 @@ def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
 
 
 def normalise(value: float, D: Array, relative: bool) -> float:
-    """Return ``√(value / total)``, where ``total`` is the stress of coincident points; 0 if all distances are 0."""
+    """Return ``√(value / total)`` for the stress ``value``; ``total`` is the stress if all points coincide.
+
+    The result is 0 if all given distances are 0.
+    """
     total = np.count_nonzero(D) / 2 if relative else float(np.sum(D**2)) / 2
     return math.sqrt(value / total) if total > 0 else 0.0
 
@@ -215,7 +223,10 @@ def stress_and_gradient(X: Array, D: Array, relative: bool) -> tuple[float, Arra
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _pairs(X, gaps, D, relative, first, stride, gradient):  # type: ignore[no-untyped-def]
-    """Return the stress of the pairs i < j for every ``stride``-th row i, and add its gradient to ``gradient``."""
+    """Return the stress of some pairs (i, j), and add the gradient of this stress to ``gradient``.
+
+    The pairs are those with j > i and i = first, first + stride, first + 2 stride, and so on.
+    """
     n, d = X.shape
     value, bends = 0.0, np.zeros(n)
     for i in range(first, n, stride):
@@ -241,7 +252,7 @@ def _pairs(X, gaps, D, relative, first, stride, gradient):  # type: ignore[no-un
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _weight(due, relative):  # type: ignore[no-untyped-def]
-    """Return the weight of a squared error: 1, or 1 / distance² for relative errors (0 at distance 0)."""
+    """Return the weight of a squared error: 1, or for relative errors ``1 / due²`` (0 if ``due`` is 0)."""
     if not relative:
         return 1.0
     return 1.0 / (due * due) if due > 0.0 else 0.0
@@ -249,13 +260,13 @@ def _weight(due, relative):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _error(u2, due):  # type: ignore[no-untyped-def]
-    """Return ``ρ - due`` for the given distance ``due``, and ``sinh ρ``, where ``sinh²(ρ/2) = u2``."""
+    """Return ``ρ - due`` and ``sinh ρ`` for the embedded distance ρ and the given ``due``; ``sinh²(ρ/2) = u2``."""
     sinh = 2.0 * math.sqrt(u2 * (1.0 + u2))
     return shrink(u2) * sinh - due, sinh
 
 
 def descend(X: Array, D: Array, relative: bool, *, tol: float, max_iter: int) -> Descent:
-    """Minimise the stress with L-BFGS, until a step decreases it by less than ``tol`` times the stress."""
+    """Minimise the stress with L-BFGS; see :func:`hyplearn.embedding.descent.descend`."""
     # The second derivative with respect to a point is about 2n times the mean weight.
     stiffness = 2 * len(X) * (float(np.mean(D[D > 0] ** -2.0)) if relative and np.any(D) else 1.0)
     objective = partial(stress_and_gradient, D=D, relative=relative)
@@ -270,9 +281,10 @@ def place(D: Array, X: Array, relative: bool) -> Array:
 
 
 def _place_row(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> Array:
-    """Minimise the stress with Gauss-Newton steps from x: solve ``(U W Uᵀ + μ) v = U W r``, with Levenberg's damping μ.
+    """Minimise the stress of one new point with damped Gauss-Newton steps, starting at x.
 
-    See :func:`_equations` for U, W and r.
+    Each step v is the solution of ``(U W Uᵀ + μ I) v = U W r`` with Levenberg's damping μ; see :func:`_equations` for
+    U, W and r.
     """
     value, matrix, vector = _equations(due, X, gaps, relative, x)
     size = float(np.trace(matrix))

@@ -1,4 +1,4 @@
-"""PoincareMap: the Poincaré maps of Klimovskaia et al. for cells, or any rows of features."""
+"""PoincareMap: embed cells, or other rows of features, with the Poincaré maps of Klimovskaia et al. (2020)."""
 
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -29,20 +29,21 @@ from hyplearn.progress import TaskReporter, report_tasks
 from hyplearn.scikit_learn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from hyplearn.types import Array
 
-# Maximum number of landmarks for n_landmarks="auto". So many landmarks take half a gigabyte of memory. The other cells
-# are placed among the landmarks.
+# Maximum number of landmarks for n_landmarks="auto". This many landmarks take half a gigabyte of memory. The other
+# cells are placed among the landmarks.
 MOST_TOGETHER = 4000
-# Largest distance for which the spectral solution is computed; if distances are larger, all are scaled down. Hyperbolic
-# cosines of larger distances would leave no digits for the short distances.
+# Largest distance passed to the spectral solution; if a distance is larger, all are scaled down. The solution uses an
+# eigendecomposition of the matrix of hyperbolic cosines. Its rounding errors are proportional to the largest cosine, so
+# a larger one would leave too few digits for short distances.
 LONGEST_AT_START = 12.0
-# Settings of gamma="auto". LEAST_GAMMA is the smallest gamma, which is the published value, and WIDEST is the target
-# for the largest distance between cells. At this target, the farthest cells are at hyperbolic radius 4, which is 0.96
-# of the Euclidean radius of the ball. On four synthetic trees, which get gamma = 2.7 to 3.8, a Euclidean softmax
-# classifies 73 % of held-out cells correctly (54 % with gamma = 2), and PoincareLogisticRegression 85.8 % (83.7 % with
-# gamma = 2); trustworthiness stays the same.
+# Settings of gamma="auto": gamma is LEAST_GAMMA, the published value, or more if the largest logarithmic forest
+# distance divided by gamma would otherwise exceed WIDEST. Two cells at this distance, on opposite sides of the origin,
+# have hyperbolic radius 4, which is 0.96 of the Euclidean radius of the ball. On four synthetic trees, "auto" gives
+# gamma = 2.7 to 3.8. A Euclidean softmax then classifies 73 % of held-out cells correctly (54 % with gamma = 2), and
+# PoincareLogisticRegression 85.8 % (83.7 % with gamma = 2). The trustworthiness of the maps does not differ.
 LEAST_GAMMA, WIDEST = 2.0, 8.0
-# WIDTH_AT_START is the standard deviation of a random start, and EARLY_STEPS is the number of initial steps with
-# exaggerated attraction.
+# WIDTH_AT_START is the standard deviation of the coordinates of a random start, and EARLY_STEPS is the maximum number
+# of steps with exaggerated attraction after such a start.
 WIDTH_AT_START = 1e-3
 EARLY_STEPS = 50
 # Number of steps of the descent between two progress reports.
@@ -55,23 +56,24 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     The graph of nearest neighbours defines, for each cell i, a distribution over all cells: the relative forest
     accessibilities :math:`q_{ij}`, which are the entries of :math:`(I + L)^{-1}` with the graph's Laplacian L. The
-    points define another distribution, the softmax of hyperbolic distances
-    :math:`p_{ij} \propto e^{-\gamma d(x_i, x_j)}`. The map minimises the mean of the symmetric Kullback-Leibler
-    divergences between the two distributions:
+    points :math:`x_i` of the cells define another distribution, the softmax of hyperbolic distances
+    :math:`p_{ij} \propto e^{-\gamma d(x_i, x_j)}`. The map minimises the symmetric Kullback-Leibler divergence between
+    the two distributions of a cell, averaged over the n cells:
 
     .. math:: \frac1n \sum_{ij} (q_{ij} - p_{ij}) \ln \frac{q_{ij}}{p_{ij}}.
 
-    The method is L-BFGS along geodesics of the ball of curvature -1. It starts at the spectral embedding of the
-    logarithmic forest distances :math:`\tfrac12 \ln (q_{ii} q_{jj} / q_{ij}^2)`, divided by :math:`\gamma`.
+    The method is L-BFGS along geodesics of the ball of curvature -1. By default, it starts at the spectral embedding of
+    the distances :math:`D_{ij} / \gamma`, where :math:`D_{ij} = \tfrac12 \ln (q_{ii} q_{jj} / q_{ij}^2)` is the
+    logarithmic forest distance.
 
     Parameters
     ----------
     n_components : int, default=2
         Dimension of the ball.
     n_neighbors : int or "auto", default="auto"
-        Number of nearest neighbours of each cell in Euclidean distance. "auto" is 10 for up to 400 cells, 15 for 600 or
-        more, and a fortieth of their number in between. If the graph of neighbours is not connected, its components are
-        joined by the shortest edges between them, and a warning is issued.
+        Number of nearest neighbours of each cell in Euclidean distance. "auto" is 10 for up to 400 landmarks, 15 for
+        600 or more, and a fortieth of their number in between. If the graph of neighbours is not connected, its
+        components are joined by the shortest edges between them, and a warning is issued.
     sigma : float or None, default=0.5
         Width of the Gaussian weights of a cell's edges, relative to the longest of these edges; None for equal weights.
     gamma : float or "auto", default="auto"
@@ -80,7 +82,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         and the farthest cells can be distinguished in a picture.
     root : int or str, optional
         Row of the cell at the origin, or its name in the index of a data frame. By default the Fréchet mean of all
-        cells is at the origin. The choice does not change any distance.
+        points is at the origin. The choice does not change any distance.
     n_landmarks : int, None or "auto", default="auto"
         Number of landmarks, which are embedded together; the other cells are placed among them as by :meth:`transform`.
         Landmarks are chosen with k-means++. "auto" means up to 4,000 cells, and None means all cells.
@@ -88,29 +90,29 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Start of the descent: the spectral embedding of the logarithmic forest distances, or random points near the
         origin, as in the paper, with early exaggeration.
     early_exaggeration : float, default=3.0
-        Factor of the attraction of neighbours in the first 50 steps from a random start. It is not used with
+        Factor of the attraction of neighbours in up to 50 additional steps after a random start. It is not used with
         ``init="spectral"``.
     max_iter : int, default=500
-        Maximum number of steps of the descent. A ``ConvergenceWarning`` is issued if it is reached.
+        Maximum number of steps of the descent. A ``ConvergenceWarning`` is issued if more steps would be needed.
     tol : float, default=1e-5
         The descent stops when a step decreases the loss by less than this fraction of the loss.
     random_state : int, RandomState instance or None, default=None
         Seed of the choice of landmarks and of a random start. All other steps are deterministic.
     verbose : int, default=0
-        Whether to report the progress of the descent.
+        Whether to report progress: the steps of the descent, and the number of cells placed among the landmarks.
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_cells, n_components)
         Points of the cells in the unit ball. Cells with the same features share one point.
     landmarks_ : ndarray of shape (n_landmarks,)
-        Rows of the cells that were embedded together, without copies.
+        Row numbers of the landmarks. Of several cells with the same features, only the first can be a landmark.
     gamma_ : float
         Value of gamma that was used.
     loss_ : float
-        Mean divergence over the landmarks.
+        Mean of the divergences of the landmarks, which the descent minimises.
     n_iter_ : int
-        Number of steps of the descent.
+        Number of steps of the descent, including those with exaggerated attraction.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -121,7 +123,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     For n landmarks, memory use is about 30 n² bytes (a quarter of a gigabyte for 3,000), and the computing time grows
     with n². The map does not depend on the order of the cells, on the scale of the features or on the number of
     threads. Steps follow geodesics, which do not leave the ball, and never go beyond hyperbolic radius 36, the limit of
-    float64.
+    float64. If this limit stops the descent before it converges, a ``ConvergenceWarning`` is issued.
 
     References
     ----------
@@ -173,7 +175,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         names = getattr(X, "index", None) if hasattr(X, "columns") else None
         X = check_features(_rows(self, X, ensure_min_samples=3))
         root = root_row(self.root, names, len(X))
-        # The cells are sorted, so that their order in X does not matter from here on.
+        # Copies are left out, and the cells are sorted, so that their order in X does not matter from here on.
         cells, firsts, place_of = np.unique(X, axis=0, return_index=True, return_inverse=True)
         warn_about_copies(len(X), len(cells))
         check_number_of_cells(cells, self.n_components)
@@ -189,7 +191,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             gamma = max(LEAST_GAMMA, float(D.max()) / WIDEST) if isinstance(self.gamma, str) else float(self.gamma)
             descent = self._descent(Q, D, gamma, seed, report)
             points = self._place_others(cells, Landmarks(cells[chosen], Q, descent.X), chosen, gamma, report)
-        descent.warn_if_not_converged("loss", self.max_iter)
+        descent.warn_if_not_converged("loss", self.max_iter, "Raise gamma, so that the points lie closer together.")
         centre = frechet_mean(points) if root is None else points[place_of[root]]
         self.embedding_ = translate(points, -centre)[place_of]
         self.landmarks_, self._cells = firsts[chosen], cells[chosen]
@@ -201,11 +203,11 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self.fit(X).embedding_
 
     def transform(self, X: Any) -> Array:
-        """Place new cells in the map without changing it.
+        """Return the points of new cells, without changing the map.
 
-        The point of a new cell minimises the loss of the map after adding this cell to the graph, while the landmarks
-        keep their points. Newton's method starts at the most accessible landmark. New cells do not influence each
-        other. A new cell with the same features as a landmark gets the same point.
+        Each new cell is added separately to the graph of the landmarks, which keep their points. The new point is a
+        local minimum of the loss, found with Newton's method from the point of the most accessible landmark. New cells
+        do not influence each other. A new cell with the same features as a landmark gets the point of this landmark.
 
         Parameters
         ----------
@@ -231,7 +233,10 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return int(self.embedding_.shape[1])
 
     def _choose_landmarks(self, cells: Array, seed: np.random.RandomState) -> Array:
-        """Choose landmarks with k-means++, which prefers cells far from earlier landmarks; return their rows."""
+        """Return the sorted row numbers in ``cells`` of the landmarks.
+
+        All cells are landmarks if there are at most ``n_landmarks``; otherwise landmarks are chosen with k-means++.
+        """
         most = MOST_TOGETHER if isinstance(self.n_landmarks, str) else self.n_landmarks or len(cells)
         if len(cells) <= most:
             return np.arange(len(cells))
@@ -247,7 +252,8 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 share = np.clip(np.log(max(gain / value, 1e-300)) / np.log(self.tol), 0, 1)
                 report(f"step {step}, loss {value:.5f}", float(share), task="descent")
 
-        # A point occurs in one row and one column of the divergence. Both contribute to the second derivative.
+        # A point occurs in one row and one column of the matrix of all pairs. Each of the two contributes about
+        # 2 gamma² / n to the second derivative of the loss with respect to this point. Their sum is the stiffness.
         run = partial(descend, stiffness=4 * gamma**2 / len(Q), tol=self.tol, report=on_step)
         if self.init == "spectral":
             return run(start, loss, max_iter=self.max_iter)
@@ -263,7 +269,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _place_others(
         self, cells: Array, landmarks: Landmarks, chosen: Array, gamma: float, report: TaskReporter
     ) -> Array:
-        """Place the other cells among the landmarks, and return the points of all cells."""
+        """Place the cells that are not landmarks, and return the points of all cells."""
         points = np.empty((len(cells), self.n_components))
         points[chosen] = landmarks.points
         rest = np.setdiff1d(np.arange(len(cells)), chosen)
@@ -280,7 +286,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
 
 def _rows(estimator: PoincareMap, X: Any, **options: Any) -> Array:
-    """Validate rows of features; the error message names the first row that is not finite."""
+    """Validate the features X; if some rows are not finite, raise an error that names the first of them."""
     X = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, **options)
     check_finite_rows(X, "X")
     return X

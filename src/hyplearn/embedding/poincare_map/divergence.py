@@ -1,8 +1,8 @@
 r"""Loss of a map: divergence between neighbourhoods of cells in the graph and neighbourhoods of points in the ball.
 
-The neighbourhoods in a graph are its relative forest accessibilities. For symmetric weights with the Laplacian L they
-are the entries of :math:`Q = (I + L)^{-1}`. They are positive, and every row of Q sums to 1. The logarithmic forest
-distance (Chebotarev, 2011),
+The neighbourhoods in a graph are its relative forest accessibilities. For a connected graph with symmetric weights and
+the Laplacian L, they are the entries of :math:`Q = (I + L)^{-1}`. They are positive, and every row of Q sums to 1. The
+logarithmic forest distance (Chebotarev, 2011),
 
 .. math:: D_{ij} = \tfrac12 \ln \frac{q_{ii} q_{jj}}{q_{ij}^2},
 
@@ -18,9 +18,10 @@ row i of q and row i of p. Both rows sum to 1, so :math:`\ln Z_i` cancels:
           f_{ij} = \ln q_{ij} + \gamma d_{ij}, \quad F_i = \sum_j p_{ij} f_{ij}
 
 Its derivative with respect to :math:`d_{ij}` is :math:`\gamma \, (q_{ij} - p_{ij} + p_{ij} (f_{ij} - F_i))`.
-Exaggeration multiplies the first sum, which attracts neighbours.
+Exaggeration multiplies the term :math:`\sum_j q_{ij} f_{ij}`, whose gradient attracts neighbours to each other.
 
-Symmetric matrices are stored "packed": the elements above the diagonal, row by row.
+Matrices of values for all pairs of points are symmetric. They are stored "packed": the elements above the diagonal, row
+by row.
 """
 
 import math
@@ -55,7 +56,8 @@ def forest_accessibilities(graph: Any) -> Array:
             f"Some of the {n} cells are so far apart along the graph that their accessibility underflows float64."
             "\nRaise sigma or n_neighbors."
         )
-    # LAPACK returns an array with contiguous columns; its transpose is the same matrix with contiguous rows.
+    # LAPACK returns an array with contiguous columns. Q is symmetric, so its transpose is the same matrix with
+    # contiguous rows.
     return Q.T
 
 
@@ -70,14 +72,17 @@ def forest_distances(Q: Array) -> Array:
 
 
 def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Array, Array]:
-    r"""Compute the rows of Q for new nodes, each added to the graph separately, and their diagonal elements.
+    r"""Compute the accessibilities of new nodes, each of which is added to the graph separately.
 
-    The row of a new node that has edges with the weights w to the nodes N is
+    Return two arrays: the accessibilities between each new node and all old nodes, with a row per new node, and the
+    accessibility of each new node from itself. For a new node that has edges with the weights w to the old nodes N, the
+    row and, as the last element, the accessibility from itself are
 
     .. math:: \frac{(z^T Q_N, \; 1)}{1 + \sum_j z_j}, \qquad (\operatorname{diag}(w)^{-1} + Q_{NN}) \, z = 1,
 
-    with the diagonal element last. This follows from Woodbury's formula for the inverse of the larger matrix. All
-    elements of z are positive. Row i of ``neighbours`` contains N, and row i of ``weights`` contains w, for node i.
+    where :math:`Q_N` contains the rows of Q for the nodes N, and :math:`Q_{NN}` the columns of :math:`Q_N` for these
+    nodes. This follows from Woodbury's formula for the inverse of the enlarged matrix I + L. All elements of z are
+    positive. For new node i, row i of ``neighbours`` contains N, and row i of ``weights`` contains w.
     """
     among = Q[neighbours[:, :, None], neighbours[:, None, :]]
     diagonal = np.arange(neighbours.shape[1])
@@ -88,7 +93,7 @@ def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Ar
 
 
 class Pairs(NamedTuple):
-    """Packed arrays for all pairs (accessibilities, their logarithms, buffers for f and ``exp(-γ d)``), and gamma."""
+    """Packed arrays for all pairs of points: q, ln q, and buffers for f and ``exp(-γ d)``; and gamma."""
 
     q: Array
     log_q: Array
@@ -98,7 +103,10 @@ class Pairs(NamedTuple):
 
 
 class Divergence:
-    """Mean divergence over the rows of a symmetric matrix Q, as a function of the points; it uses 16 n² bytes."""
+    """Mean divergence over the n rows of the accessibilities Q, as a function of the points.
+
+    An object takes about 16 n² bytes of memory, in addition to Q.
+    """
 
     def __init__(self, Q: Array, gamma: float) -> None:
         self.n = len(Q)
@@ -107,7 +115,10 @@ class Divergence:
         self.own = np.diagonal(Q).copy()
 
     def value_and_gradient(self, X: Array, exaggeration: float = 1.0) -> tuple[float, Array]:
-        """Compute the mean divergence of the rows, and its gradient in frame coordinates."""
+        """Compute the mean divergence of the rows, and its gradient in frame coordinates.
+
+        In frame coordinates, the Euclidean length of a tangent vector equals its hyperbolic length.
+        """
         points = _by_coordinates(X)
         Z, F, attraction = self._rows(points)
         slopes = partial(_row_slopes, points, self.pairs, 1 / Z, F, exaggeration)
@@ -119,13 +130,17 @@ class Divergence:
         return self._rows(_by_coordinates(X))[:2]
 
     def _rows(self, points: tuple[Array, Array]) -> tuple[Array, Array, Array]:
-        """Compute Z, F and ``Σ q f`` of every row; the pair (i, i) adds 1 to Z and ``ln q_ii`` to Z F."""
+        """Compute Z, F and ``Σ q f`` of every row.
+
+        The pair (i, i), which is not in the packed arrays, adds 1 to Z, ``ln q_ii`` to Z F and ``q_ii ln q_ii`` to
+        ``Σ q f``.
+        """
         Z, ZF, attraction = self._over_blocks(partial(_row_sums, points, self.pairs))
         log_own = np.log(self.own)
         return 1 + Z, (log_own + ZF) / (1 + Z), self.own * log_own + attraction
 
     def _over_blocks(self, kernel: Callable[[int, int], Array]) -> Array:
-        """Return the sum of a kernel's results over all blocks of rows."""
+        """Return the sum of the arrays that the function ``kernel`` computes for the blocks of :func:`map_blocks`."""
         first, *others = map_blocks(kernel, self.n)
         return sum(others, first)
 
@@ -153,7 +168,12 @@ def _cosh_less_one(coordinates, over_gaps, i, square, t):  # type: ignore[no-unt
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _row_sums(points, pairs, first, stride):  # type: ignore[no-untyped-def]
-    """Write f and ``exp(-γ d)`` for the pairs of every ``stride``-th row, and return sums for Z, Z F and ``Σ q f``."""
+    """Write f and ``exp(-γ d)`` for some pairs; return the contributions of these pairs to Z, Z F and ``Σ q f``.
+
+    The result has the shape (3, n), with a column per row of Q.
+
+    The pairs (i, j) are those with j > i and i = first, first + stride, first + 2 stride, and so on.
+    """
     coordinates, over_gaps = points
     q, log_q, gamma, f, kernel = pairs
     n = coordinates.shape[1]
@@ -186,9 +206,11 @@ def _row_sums(points, pairs, first, stride):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _row_slopes(points, pairs, over_Z, F, exaggeration, first, stride):  # type: ignore[no-untyped-def]
-    """Compute the contribution of the pairs of every ``stride``-th row to the gradient of the loss.
+    """Compute the contribution of some pairs to the gradient of the sum of the divergences of all rows.
 
-    The gradient of d with respect to x_i is ``-2 (s - ‖s‖² x_i / g_i) / (g_j sinh d)``, where ``s = x_j - x_i``.
+    The pairs (i, j) are those with j > i and i = first, first + stride, first + 2 stride, and so on. In frame
+    coordinates, the gradient of d_ij with respect to x_i is ``-2 (s - ‖s‖² x_i / g_i) / (g_j sinh d_ij)``, where
+    ``s = x_j - x_i`` and ``g_i = 1 - ‖x_i‖²``.
     """
     coordinates, over_gaps = points
     q, _, gamma, f, kernel = pairs

@@ -1,14 +1,16 @@
-r"""Placement of new cells in a map: each new cell is placed at a minimum of its loss, and the old cells stay fixed.
+r"""Placement of new cells in a map: each one moves to a local minimum of its loss, and the old cells stay fixed.
 
 Adding a new cell to the graph, with edges to its nearest neighbours, gives a row of accessibilities q. The new cell
-adds a row to the divergence, and an entry to the row of each old cell j. The terms of the total divergence that depend
-on the point of the new cell are
+adds the divergence of its own row to the sum of the divergences of all rows, and one entry to the row of each old cell
+j. The accessibilities between old cells are treated as unchanged. The terms of the sum that depend on the point of the
+new cell are then
 
 .. math:: 2 \sum_j q_j f_j - F - \sum_j \frac{K_j (f_j - F_j)}{Z_j + K_j}, \qquad
           f_j = \ln q_j + \gamma d_j, \quad K_j = e^{-\gamma d_j}
 
-where d_j is the distance of the new cell from the old cell j. F for the row of the new cell, and Z_j and F_j for the
-rows of the old cells, are defined in :mod:`hyplearn.embedding.poincare_map.divergence`.
+where d_j is the distance of the new cell from the old cell j, and the sums run over the old cells. This expression is
+called the loss of the new cell. As in :mod:`hyplearn.embedding.poincare_map.divergence`, F belongs to the row of the
+new cell, and Z_j and F_j belong to the row of the old cell j, without the new cell.
 """
 
 import math
@@ -26,8 +28,8 @@ from hyplearn.geometry import kernels
 from hyplearn.geometry.kernels import gap_of, row_gaps
 from hyplearn.types import Array
 
-# BLOCK is the number of new cells per block, whose rows of accessibilities are all in memory at once. SHARE is the
-# number of new cells in each task of a thread.
+# New cells are placed in blocks of BLOCK cells, to limit the memory for their rows of accessibilities. Each block is
+# divided into tasks of SHARE cells, which run in parallel threads.
 BLOCK = 512
 SHARE = 32
 # Newton's method stops after a step of hyperbolic length below SHORTEST_STEP, or after MOST_STEPS steps.
@@ -83,10 +85,10 @@ class Landmarks(NamedTuple):
 
 
 def _settle(points: Array, fixed: Fixed, q: Array, own: Array) -> Array:
-    """Return points at local minima of the losses of new cells; searches start at the most accessible old cells."""
-    # The loss has a cusp at each old cell, but no search in experiments ended at a cusp. Searches from weighted
-    # midpoints, or from all neighbours, reach a smaller loss for a fifth to a third of the cells, but no more cells are
-    # classified correctly.
+    """Return a local minimum of the loss of each new cell; the search starts at the cell's most accessible old cell."""
+    # The loss has a cusp at every old cell, but in experiments no search ended at a cusp. Searches that start at
+    # weighted midpoints of the neighbours, or at each neighbour in turn, reach a smaller loss for a fifth to a third of
+    # the new cells, but this does not increase the number of cells that are classified correctly.
     out = points[np.argmax(q, axis=1)]
     _minimise(fixed, q, np.log(q), own, out)
     return out
@@ -94,7 +96,7 @@ def _settle(points: Array, fixed: Fixed, q: Array, own: Array) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _minimise(fixed, q, log_q, own, out):  # type: ignore[no-untyped-def]
-    """Move each row of ``out`` to a local minimum of its loss, with Newton's method and Levenberg's damping."""
+    """Move each new cell, whose point is a row of ``out``, to a local minimum of its loss, by damped Newton steps."""
     d, gamma = len(fixed.coordinates), fixed.gamma
     for row in range(len(out)):
         x = out[row].copy()
@@ -103,7 +105,8 @@ def _minimise(fixed, q, log_q, own, out):  # type: ignore[no-untyped-def]
         for _ in range(MOST_STEPS):
             step = np.linalg.solve(hessian + damping * np.eye(d), downhill)
             length = math.sqrt(np.sum(step * step))
-            # Steps are limited to the radius of curvature, because the quadratic model is not valid for longer steps.
+            # Steps are limited to the length 1, the radius of curvature, because the quadratic model of the loss is not
+            # valid for longer steps.
             if length > 1.0:
                 step /= length
             moved = walk(x, step)
@@ -120,21 +123,23 @@ def _minimise(fixed, q, log_q, own, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def loss_at(fixed, q, log_q, own, x):  # type: ignore[no-untyped-def]
-    """Compute the loss of a new cell at x, and its Hessian and negative gradient in frame coordinates.
+    """Compute the loss of a new cell at x, and its Hessian and negative gradient in frame coordinates at x.
 
-    The sums run over the old cells. For an old cell at distance d:
+    The sums run over the old cells. For an old cell at distance d from x:
 
     - u is the unit vector from x towards the old cell, and ``K = e^(-γ d)`` is the kernel value;
-    - q is the accessibility, and ``f = log q - log K``;
-    - Z is the sum of K over the row of the old cell, and F_j is the mean of f in this row with the weights K.
+    - q is the accessibility of the old cell from the new cell, and ``f = log q - log K``;
+    - Z is the sum of K over the row of the old cell, and F_j is the mean of f in this row with the weights K, both
+      without the new cell.
 
-    F is the mean of f in the row of the new cell with the weights K. Let ``p = K / (1 + Σ K)`` be the probabilities in
-    the row of the new cell, and ``p' = K / (Z + K)`` the probabilities of the new cell in the rows of the old cells.
-    With ``e = f - F``, ``e' = (1 - p') (f - F_j)``, ``ū = Σ p u``, ``v = Σ p (e - 1) u`` and the slopes
+    F is the mean of f in the row of the new cell with the weights K. In this row, the new cell itself has K = 1 and
+    ``f = log own``. Let ``p = K / (1 + Σ K)`` be the probabilities of the old cells in the row of the new cell, and
+    ``p' = K / (Z + K)`` the probabilities of the new cell in the rows of the old cells. With ``e = f - F``,
+    ``e' = (1 - p') (f - F_j)``, ``ū = Σ p u``, ``v = Σ p (e - 1) u`` and the slopes
     ``s = 2 q + p (e - 1) + p' (e' - 1)``, the derivatives are
 
         gradient = -γ Σ s u
-        Hessian = γ Σ s coth(d) (1 - u uᵀ) + γ² (Σ (p (2 - e) + p' (1 - (1 - 2p')(e' - 1))) u uᵀ + v ūᵀ + ū vᵀ)
+        Hessian = γ Σ s coth(d) (I - u uᵀ) + γ² (Σ (p (2 - e) + p' (1 - (1 - 2p')(e' - 1))) u uᵀ + v ūᵀ + ū vᵀ)
     """
     Z, F, gamma = fixed.Z, fixed.F, fixed.gamma
     d, n = fixed.coordinates.shape
@@ -178,7 +183,10 @@ def loss_at(fixed, q, log_q, own, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _towards(coordinates, over_gaps, x):  # type: ignore[no-untyped-def]
-    """Return ``cosh d - 1`` and unit vectors from x towards all points; the vector is zero for a point equal to x."""
+    """Return ``cosh d - 1`` for the distances d from x to all points, and the unit vectors from x towards the points.
+
+    The unit vectors are given in frame coordinates, as columns. For a point equal to x, the vector is zero.
+    """
     d, n = coordinates.shape
     over_gap = 1.0 / gap_of(x.reshape(1, d), 0, x, 1.0)
     square, t, units = np.zeros(n), np.empty(n), np.empty((d, n))
@@ -198,6 +206,9 @@ def _towards(coordinates, over_gaps, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def walk(x, v):  # type: ignore[no-untyped-def]
-    """Return the endpoint of the geodesic that starts at x with the velocity v, given in frame coordinates."""
+    """Return the end of the geodesic that starts at x in the direction of v and has the length ‖v‖.
+
+    The vector v is given in frame coordinates at x, so its Euclidean length is a hyperbolic length.
+    """
     length = math.sqrt(np.sum(v * v))
     return kernels.walk(x, v / length, length) if length > 0.0 else x.copy()

@@ -1,4 +1,4 @@
-"""Embed trees with TreeEmbedding, find the largest scale that float64 can represent, and measure distortion."""
+"""Embed trees, find the largest scale at which float64 represents all edges, and measure the distortion."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -17,11 +17,11 @@ from hyplearn.types import Array
 
 # Values of spread that are tried for spread="auto". Each value takes one layout and one measurement of the distortion.
 SPREADS = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3)
-# Maximum number of ordered pairs on which the distortion is measured, which covers all pairs of 2,000 nodes. More pairs
-# would take longer and make the mean more accurate.
+# Approximate maximum number of ordered pairs of nodes on which the distortion is measured. It covers all pairs in trees
+# of up to 2,000 nodes. In larger trees, a larger number would take longer and make the mean more accurate.
 MOST_PAIRS = 4_000_000
-# Number of pairs on which the values of spread are compared. It is large enough for the choice, and takes a fraction of
-# the time of the final measurement.
+# Approximate maximum number of ordered pairs on which the values of spread are compared. It is large enough to choose
+# the best value, and each measurement takes a fraction of the time of the final measurement on MOST_PAIRS pairs.
 SEARCH_PAIRS = 200_000
 # Largest accepted relative error of an edge length due to rounding.
 EDGE_TOLERANCE = 0.01
@@ -33,8 +33,8 @@ DIGITS = 53
 class TreeEmbedding(BaseEstimator):
     r"""Embed a tree in the ball, so that hyperbolic distances approximate tree distances times a scale.
 
-    The root is the origin, and the hyperbolic distance of each node from its parent is the length of its edge times the
-    scale. Points are computed without optimisation, so that 10⁵ nodes take about a second.
+    The root is at the origin, and the hyperbolic distance of each node from its parent is the length of its edge times
+    the scale. Points are computed without optimisation, so that 10⁵ nodes take about a second.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class TreeEmbedding(BaseEstimator):
     layout : {"sarkar", "wedges"}, default="sarkar"
         Directions of the neighbours of a node. With "sarkar", all neighbours of a node, including its parent, are well
         separated (Sarkar, 2011): their directions are evenly spaced in the disk and form a spherical code in more
-        dimensions. With "wedges", which is available only in the disk, the children of a node lie on the side away from
-        the node's parent, and a child with more leaves gets a wider angle. Edges then never cross at any scale, so this
-        layout is best for pictures.
+        dimensions. With "wedges", which is available only in the disk, the children of a node lie in a wedge around the
+        direction away from the node's parent, and a child with more leaves gets a wider angle. Edges then never cross
+        at any scale, so this layout is best for pictures.
     spread : float or "auto", default="auto"
         Factor, above 0 and up to 1, by which the layout "sarkar" multiplies the angles between the children of a node
         and the direction away from the node's parent. The value 1 gives Sarkar's construction; smaller values make
@@ -53,10 +53,11 @@ class TreeEmbedding(BaseEstimator):
         0.3 with the smallest average distortion.
     scale : float or "auto", default="auto"
         Hyperbolic length of an edge of length 1. "auto" is the largest scale at which float64 represents the length of
-        every edge to within 1 %. It places the farthest nodes at a hyperbolic radius of 30 to 35 and gives the smallest
-        distortion.
+        every edge to within 1 %. It places the farthest nodes at a hyperbolic radius of 30 to 35, in units of the
+        radius of curvature, and gives the smallest distortion.
     root : label of a node, optional
-        Node at the origin. By default the root of the tree, or the middle of the longest path of an undirected graph.
+        Node at the origin. By default, it is the root of the tree or, for an undirected graph, the node closest to the
+        middle of the longest path.
     curvature : float, default=-1.0
         Sectional curvature of the ball; its radius is ``1/sqrt(-curvature)``.
 
@@ -80,7 +81,7 @@ class TreeEmbedding(BaseEstimator):
     n_pairs_ : int
         Number of pairs on which the distortion was measured. For up to 2,000 nodes, these are all pairs. For larger
         trees, they are the pairs of a fixed random sample of nodes with all other nodes; the worst distortion also
-        includes all neighbouring siblings.
+        includes all pairs of neighbouring siblings.
 
     References
     ----------
@@ -145,12 +146,15 @@ class TreeEmbedding(BaseEstimator):
         if self.layout == "wedges" and self.n_components != 2:
             raise ValueError(f'layout="wedges" needs n_components=2; got {self.n_components}.\nPass layout="sarkar".')
         positive = self.scale == "auto" or 0 < as_real(self.scale) < np.inf
-        check_parameter("scale", self.scale, positive, 'a positive number or "auto"')
+        check_parameter("scale", self.scale, positive, 'a positive finite number or "auto"')
         share = self.spread == "auto" or 0 < as_real(self.spread) <= 1
         check_parameter("spread", self.spread, share, 'a number above 0 and up to 1, or "auto"')
 
     def _place(self, tree: RootedTree, lengths: Array) -> tuple[Array, float]:
-        """Return the points and the spread; for spread="auto", the spread with the smallest average distortion."""
+        """Return the points, and the value of spread that was used: 1 for layout="wedges".
+
+        With spread="auto", the value in SPREADS with the smallest average distortion is used.
+        """
         if self.layout == "wedges":
             return layouts.wedges(tree, lengths), 1.0
         codes = layouts.Codes.of(tree, self.n_components)
@@ -177,15 +181,15 @@ class TreeEmbedding(BaseEstimator):
         if scale > largest:
             needed = digits_needed(depths, lengths, scale * np.sqrt(c), d)
             raise ValueError(
-                f"At scale {scale:g} the farthest node has hyperbolic radius {scale * np.max(depths):.4g} and needs "
-                f"{needed} binary digits; float64 has {DIGITS}, enough for scale {largest:.4g}.\n"
+                f"At scale {scale:g}, the farthest node has hyperbolic radius {scale * np.max(depths):.4g}, and the "
+                f"edges need {needed} binary digits; float64 has {DIGITS}, enough for scale {largest:.4g}.\n"
                 'Pass a scale up to this value, or scale="auto".'
             )
         return scale
 
 
 def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: float, c: float) -> None:
-    """Raise an error if nodes of different branches coincide because edges are too short for the number of nodes."""
+    """Raise an error if two nodes have the same point, because edges are too short for the number of nodes."""
     order = np.lexsort(points.T)
     same = np.flatnonzero(np.all(points[order[1:]] == points[order[:-1]], axis=1))
     if same.size:
@@ -194,44 +198,47 @@ def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: floa
         free = separating_scale(tree, d)
         needed = digits_needed(tree.depths[1:], tree.lengths[1:], free, d)
         raise ValueError(
-            f"{same.size} nodes coincide with others at scale {scale:.4g}; {one!r} and {other!r} are the first pair. "
-            f"To separate all nodes, this tree needs scale {free / np.sqrt(c):.4g}, which needs {needed} binary "
-            f"digits; float64 has {DIGITS}.\nPass more components or a larger scale, or split the tree."
+            f"Only {len(points) - same.size} of {len(points)} nodes have distinct points at scale {scale:.4g}; for "
+            f"example, {one!r} and {other!r} coincide. Sarkar's construction separates all nodes at scale "
+            f"{free / np.sqrt(c):.4g}, which needs {needed} binary digits; float64 has {DIGITS}.\n"
+            "Pass more components or a larger scale, or split the tree."
         )
 
 
 def largest_scale(depths: Array, lengths: Array, d: int) -> float:
-    r"""Return the largest scale s at which float64 represents edges of length :math:`s w` ending at radius :math:`s a`.
+    r"""Return the largest scale at which float64 represents the length of every edge to within 1 %, for curvature -1.
 
-    The coordinates of both ends are rounded by up to :math:`2^{-54}`, which at radius r is a hyperbolic length of about
-    :math:`\kappa e^r` with :math:`\kappa = \sqrt d \, 2^{-54}`. Hence s is the largest number with
+    At scale s, an edge of length w to a node at depth a has the hyperbolic length :math:`s w` and ends at radius
+    :math:`s a`. In d dimensions, the coordinates of both ends are rounded by up to :math:`2^{-54}`. At radius r, this
+    changes the hyperbolic length by up to about :math:`\kappa e^r` with :math:`\kappa = \sqrt d \, 2^{-54}`. The result
+    is therefore the largest s with
 
     .. math:: \kappa e^{s a} \le \tfrac{1}{100} s w
 
-    for all edges. It is computed with Lambert's function W; the result is NaN if there is no such number.
+    for all edges, computed with Lambert's function W; it is NaN if no s fulfils this condition.
     """
     ratio = _kappa(d) * depths / (EDGE_TOLERANCE * lengths)
     if np.any(ratio > np.exp(-1)):
         return np.nan
-    # A ratio that underflows is replaced with a larger ratio; this is safe, because the scale only gets slightly
-    # smaller.
+    # Ratios below 1e-300 are replaced with 1e-300, because the branch k = -1 of W is infinite at 0. The scale then gets
+    # slightly smaller, which is safe.
     upper = -lambertw(-np.maximum(ratio, 1e-300), k=-1).real / depths
     lower = -lambertw(-ratio, k=0).real / depths
     return float(np.min(upper)) if np.min(upper) >= np.max(lower) else np.nan
 
 
 def digits_needed(depths: Array, lengths: Array, scale: float, d: int) -> int:
-    """Return the number of binary digits that floats need to represent every edge at the given scale."""
+    """Return the number of binary digits needed to represent every edge to within 1 % at a scale, for curvature -1."""
     missing = np.max(scale * depths - np.log(EDGE_TOLERANCE * scale * lengths / _kappa(d))) / np.log(2)
     return int(np.ceil(DIGITS + missing))
 
 
 def separating_scale(tree: RootedTree, d: int) -> float:
-    r"""Return the smallest scale at which the branches of Sarkar's construction cannot intersect.
+    r"""Return a scale that is large enough to separate the branches of Sarkar's construction, for curvature -1.
 
-    At this scale, the length of the shortest edge is :math:`2 \ln \cot(\theta / 4)`, where :math:`\theta` is the
-    smallest angle between two neighbours of a node. This angle occurs in the spherical code of the node with the most
-    neighbours.
+    At this scale, the hyperbolic length of the shortest edge is :math:`2 \ln \cot(\theta / 4)`, where :math:`\theta` is
+    the smallest angle between the directions to two neighbours of a node. This angle occurs in the spherical code of
+    the node with the most neighbours. If no node has two neighbours, the result is 0.
     """
     largest = int(np.max(tree.counts + (np.arange(len(tree.counts)) > 0)))
     if largest < 2:
@@ -246,8 +253,9 @@ def _kappa(d: int) -> float:
 
 
 class Distortion(NamedTuple):
-    """Distortion of an embedded tree, computed from the ratio of hyperbolic to tree distance of pairs of nodes.
+    """Distortion of an embedded tree, measured on ``n_pairs`` pairs of nodes.
 
+    The ratio of a pair is ``d / (s t)``, with the hyperbolic distance d, the scale s and the tree distance t.
     ``average`` is the mean of ``|1 - ratio|``, and ``worst`` is the largest ratio divided by the smallest.
     """
 
@@ -259,8 +267,9 @@ class Distortion(NamedTuple):
 def measure_distortion(tree: RootedTree, X: Array, lengths: Array, most_pairs: int = MOST_PAIRS) -> Distortion:
     """Measure the distortion of the points X of the unit ball, for edges of the given hyperbolic lengths.
 
-    In a large tree, the distortion is measured on the pairs of a fixed random sample of nodes with all other nodes, and
-    on all neighbouring siblings, which are usually the pairs with the largest distortion.
+    If there are more than ``most_pairs`` ordered pairs of nodes, the distortion is measured on the pairs of a fixed
+    random sample of nodes with all other nodes. The worst distortion also includes all pairs of neighbouring siblings,
+    which usually have the largest distortion.
     """
     n = len(X)
     if n == 1:
@@ -277,8 +286,8 @@ def measure_distortion(tree: RootedTree, X: Array, lengths: Array, most_pairs: i
 def _ratios(X, gaps, parents, lengths, depths, sources):  # type: ignore[no-untyped-def]
     """Return the sum of ``|1 - ratio|`` over all pairs of a source and another node, and the extreme ratios.
 
-    A ratio is the hyperbolic distance of a pair divided by its tree distance. For the smallest and the largest ratio,
-    neighbouring siblings are included.
+    The ratio of a pair is its hyperbolic distance divided by the sum of ``lengths`` along its path in the tree. All
+    pairs of neighbouring siblings are also considered for the extreme ratios, which are the smallest and the largest.
     """
     n = X.shape[0]
     total, smallest, largest = 0.0, np.inf, 0.0

@@ -1,10 +1,12 @@
 """Layouts of a tree in the ball of curvature -1, for given hyperbolic lengths of its edges.
 
-Both layouts place the root at the origin, and every other node after its parent. A child is placed relative to the
-rounded coordinates of its parent, so rounding errors do not add up: an edge is as accurate as its two ends.
+The layouts "sarkar" and "wedges" place the root at the origin, and every other node after its parent. A child is
+placed relative to the rounded coordinates of its parent, so rounding errors do not add up along a path: the error of an
+edge is due only to the rounding of its two ends.
 """
 
 import math
+from decimal import Context, Decimal
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -15,28 +17,31 @@ from hyplearn.embedding.tree.sources import RootedTree
 from hyplearn.geometry.kernels import gap_of, walk
 from hyplearn.types import Array
 
-# Each branch gets a share of the directions proportional to this power of its number of leaves. With 1, small branches
-# get very narrow wedges; with 0, a large branch gets no more than a leaf. Powers from 0.5 to 0.8 hardly differ; 0.7
-# fills the disk best.
+# In the layout "wedges", each branch gets a share of the directions proportional to this power of its number of leaves.
+# With 1, small branches get very narrow wedges; with 0, a large branch gets no more than a leaf. Layouts with powers
+# from 0.5 to 0.8 hardly differ; 0.7 fills the disk best.
 SHARE_POWER = 0.7
-# Number of decimals to which tangents are rounded, so that all mathematical libraries give the same values.
+# Number of decimals to which tangents are rounded, so that the results of all mathematical libraries become equal.
 DECIMALS = 9
+# Decimal arithmetic with 20 digits, three more than float64. Its results are the same on all machines.
+TWENTY_DIGITS = Context(prec=20)
 # Gap above which the plain formula, 1 minus the sum of squares, is accurate to 13 digits.
 NEAR_THE_RIM = 1e-3
-# MOST_REPELLED is the largest number n of directions in a lattice that is improved by repulsion, which takes n²
-# operations per step. REPULSION_STEPS is the number of these steps. Larger lattices are good enough without repulsion.
+# The n points of a lattice on the sphere (:func:`_lattice`) are moved apart by repulsion if n is at most MOST_REPELLED.
+# This takes at most REPULSION_STEPS steps of n² operations each. Larger lattices are good enough without repulsion.
 MOST_REPELLED = 64
 REPULSION_STEPS = 200
-# Exponent of the repulsive potential 1/r^8, with which almost only the nearest points repel each other, so that the
-# smallest distance grows.
+# Exponent of the repulsive potential 1/r^8. With such a large exponent, almost only the nearest points repel each
+# other, so that the smallest distance grows.
 REPULSION_POWER = 8
 
 
 class Codes(NamedTuple):
     """Spherical codes, which are the directions from nodes to their neighbours.
 
-    The root has its own code; other nodes share a code if they have the same number of neighbours. ``points`` contains
-    the codes, and ``which`` the index of the code of each node.
+    The root has its own code; other nodes share a code if they have the same number of neighbours, and the first
+    direction of the code is that of the parent. ``points`` contains the codes, and ``which`` the index of the code of
+    each node.
     """
 
     points: list[Array]
@@ -50,9 +55,13 @@ class Codes(NamedTuple):
         return cls(points, np.concatenate([[0], which + 1]))
 
     def narrow(self, spread: float) -> Self:
-        """Multiply the angles between the children and the direction away from the parent by ``spread``."""
-        # This makes paths straighter at each node. It also moves siblings closer together, but a path passes between
-        # siblings only once, at its highest node.
+        """Multiply the angles between children and the direction away from the parent by ``spread``.
+
+        The code of the root is not changed, because the root has no parent.
+        """
+        # A spread below 1 moves siblings closer together, but makes a path straighter at every node that lies between
+        # its own parent and child on the path. A path leads from one sibling to another only once, at its highest node,
+        # so the distortion can decrease.
         return self._replace(points=[self.points[0], *(_narrow(code, spread) for code in self.points[1:])])
 
 
@@ -100,9 +109,9 @@ def _sarkar(X, parents, counts, first, lengths, codes, starts):  # type: ignore[
 
 @njit(cache=True, error_model="numpy")
 def _direction(X, v, u, out):  # type: ignore[no-untyped-def]
-    """Write the unit vector at node v that points to node u.
+    """Write to ``out`` the unit vector at node v that points to node u.
 
-    The vector is parallel to ``s - ‖s‖²/g v``, where ``s = u - v`` and g is the gap of v.
+    The vector is parallel to ``s - (‖s‖² / g) v``, where ``s = u - v`` and ``g = 1 - ‖v‖²``.
     """
     square = 0.0
     for j in range(X.shape[1]):
@@ -126,23 +135,25 @@ def wedges(tree: RootedTree, lengths: Array) -> Array:
 
     .. math:: \tan\tfrac{h'}{2} = e^{\ell} \tan\tfrac{h}{2}.
 
-    Mathematical libraries disagree in the last digit of tan and pow, so the tangents of half the angles are rounded to
-    nine decimals. The operations on these tangents (+, −, ×, ÷ and √) are fixed by IEEE 754. Points are therefore the
-    same on every machine if all edges have length 1, as in the bundled mammals; other lengths also need pow.
+    Mathematical libraries disagree in the last digit of tan, exp and pow. The angles of :func:`_bisectors` are
+    therefore replaced with the tangents of their halves, rounded to nine decimals, and the exponentials of the lengths
+    are computed with decimal numbers. The results of the remaining operations (+, −, ×, ÷ and √) are fixed by IEEE 754,
+    so points are the same on every machine.
     """
     turns = [round(math.tan(angle / 2), DECIMALS) for angle in _bisectors(tree, lengths)]
-    # Powers of math.e are used instead of math.exp, to reproduce the bundled mammals data to the last bit.
-    growths = [math.e**length for length in lengths.tolist()]
-    steps = np.array([(growth - 1) / (growth + 1) for growth in growths])
+    # The exponential of a decimal number is slow, so it is computed once for each distinct length.
+    distinct, which = np.unique(lengths, return_inverse=True)
+    growths = np.array([float(TWENTY_DIGITS.exp(Decimal(length))) for length in distinct.tolist()])
+    steps = ((growths - 1) / (growths + 1))[which]
     X = np.zeros((len(turns), 2))
     _wedges(X, np.zeros((len(turns), 2)), tree.parents, np.array(turns), steps)
     return X
 
 
 def _bisectors(tree: RootedTree, lengths: Array) -> list[float]:
-    """Return, for each node, the angle between its edge and the direction away from its grandparent.
+    """Return, for each node, the signed angle at its parent from the direction away from its grandparent to the node.
 
-    Both the edge and the direction start at the parent of the node.
+    For children of the root, the angle is measured from the first axis; for the root, the result is 0.
     """
     shares = [count**SHARE_POWER for count in _count_leaves(tree.parents, tree.counts).tolist()]
     halves, angles = [math.pi] * len(shares), [0.0] * len(shares)
@@ -160,7 +171,7 @@ def _bisectors(tree: RootedTree, lengths: Array) -> list[float]:
 
 @njit(cache=True)
 def _count_leaves(parents, counts):  # type: ignore[no-untyped-def]
-    """Count the leaves below each node; a leaf counts as one leaf."""
+    """Return the number of leaves below each node; for a leaf, the number is 1."""
     leaves = np.where(counts == 0, 1, 0)
     for v in range(parents.size - 1, 0, -1):
         leaves[parents[v]] += leaves[v]
@@ -189,7 +200,7 @@ def _gap(X, i):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _mobius_add(x0, x1, gap_x, y0, y1, gap_y):  # type: ignore[no-untyped-def]
-    """Compute ``x ⊕ y`` from the gaps of x and y, as in :func:`hyplearn.geometry.mobius_add`."""
+    """Compute ``x ⊕ y`` as in :func:`hyplearn.geometry.mobius_add`, with given gaps of x and y."""
     t0, t1 = x0 + y0, x1 + y1
     square = t0 * t0 + t1 * t1
     denominator = gap_x * gap_y + square
@@ -200,10 +211,11 @@ def spherical_code(n: int, d: int) -> Array:
     """Return n well-separated points on the unit sphere of R^d, the same on every call.
 
     In the plane the angles are evenly spaced. In more dimensions, up to d + 1 points form a regular simplex, and up to
-    2d points are taken from the cross-polytope; both are optimal (Rankin, 1955). More points form a lattice that
-    divides the sphere into equal shares; on S² this is the Fibonacci lattice. If there are at most 64 points, the
-    lattice is improved by repulsion. The hypercube codes of Sala et al. (2018) are not used, because their length is a
-    power of two and they do not help with fewer than 2d points, which most nodes of a tree need.
+    2d points are taken from the cross-polytope; both are optimal (Rankin, 1955). More than 2d points form a lattice in
+    which every point represents an equal share of the sphere; for d = 3 it is the Fibonacci lattice. If there are at
+    most 64 points, the lattice is improved by repulsion. The hypercube codes of Sala et al. (2018) are not used: the
+    length of their code words must be a power of two, and they are not better than the points above for n up to 2d.
+    Most nodes of a tree have at most 2d neighbours.
 
     Examples
     --------
@@ -226,7 +238,7 @@ def spherical_code(n: int, d: int) -> Array:
 
 
 def _simplex(n: int, d: int) -> Array:
-    """Compute the n corners of a regular simplex about the origin, one by one, from their inner products -1/(n-1)."""
+    """Compute the n corners of a regular simplex on the unit sphere, one by one, from their inner products -1/(n-1)."""
     corners = np.zeros((n, d))
     for i in range(min(n, d)):
         corners[i, i] = np.sqrt(max(0.0, 1 - float(corners[i, :i] @ corners[i, :i])))
@@ -237,7 +249,7 @@ def _simplex(n: int, d: int) -> Array:
 
 
 def _lattice(n: int, d: int) -> Array:
-    """Return n points of Kronecker's sequence, mapped from the cube to the sphere by a map that preserves volumes.
+    """Return n points of Kronecker's sequence, mapped to the sphere so that equal volumes of the cube get equal areas.
 
     The sequence uses powers of a generalised golden ratio. The polar angle of a uniform point on S^m has the cosine
     ``2b - 1``, where b has the distribution Beta(m/2, m/2).
@@ -266,8 +278,10 @@ def _golden(k: int) -> float:
 
 
 def _repel(points: Array) -> Array:
-    """Move the points away from one another, in decreasing steps."""
-    apart = 4 * np.eye(len(points))  # 4 is the largest squared distance between two points on the sphere
+    """Return the points on the sphere after they have moved away from one another, in decreasing steps."""
+    # The squared distance of each point from itself is raised from 0 to 4, the largest squared distance on the sphere,
+    # so that no point counts as its own nearest point.
+    apart = 4 * np.eye(len(points))
     for step in range(REPULSION_STEPS):
         squares = 2 - 2 * points @ points.T + apart
         nearest = np.min(squares)

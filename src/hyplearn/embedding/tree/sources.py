@@ -13,15 +13,15 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from hyplearn.data.newick import parse_newick
 from hyplearn.types import Array
 
-# Parts of a tree: the labels of the nodes, the edges as pairs (child, parent) of positions, the lengths of the edges,
-# and the position of the root.
+# Parts of a tree: the labels of the nodes, the edges as pairs of positions in the list of labels, the lengths of the
+# edges, and the position of the root (None for an undirected graph).
 _Parts: TypeAlias = tuple[list[Any], Array, Array, int | None]
 
 
 class RootedTree(NamedTuple):
     """Tree with nodes in breadth-first order: the root comes first, and the children of a node are consecutive.
 
-    For each node, ``rows`` contains its position in the user's order, ``parents`` the position of its parent in
+    For each node, ``rows`` contains its position in the user's order, ``parents`` its parent's position in
     breadth-first order (-1 for the root), and ``lengths`` the length of the edge to its parent (0 for the root).
     """
 
@@ -39,7 +39,8 @@ class RootedTree(NamedTuple):
         _check_lengths(labels, edges, lengths)
         if root is not None:
             return cls._rooted(edges, lengths, root)
-        # With this root, the tree has the smallest possible height.
+        # The node farthest from an arbitrary node is an end of a longest path. If the root is the node closest to the
+        # middle of this path, the tree has the smallest possible height.
         tree = cls._rooted(edges, lengths, 0)
         across = cls._rooted(edges, lengths, int(tree.rows[np.argmax(tree.depths)]))
         depths = across.depths
@@ -57,7 +58,7 @@ class RootedTree(NamedTuple):
         place[rows] = np.arange(n)
         parents = np.concatenate([[-1], place[before[rows[1:]]]])
         own = np.zeros(n)
-        # The child is the end of the edge that comes later in breadth-first order.
+        # The child is the later of the two ends of an edge in breadth-first order.
         own[np.max(place[edges], axis=1, initial=0)] = lengths
         own[0] = 0.0
         return cls(rows.astype(np.int64), parents, own)
@@ -74,13 +75,13 @@ class RootedTree(NamedTuple):
 
     @property
     def first_children(self) -> Array:
-        """Position of the first child of each node."""
+        """Position of the first child of each node; not meaningful for a leaf."""
         return 1 + np.cumsum(self.counts) - self.counts
 
 
 @njit(cache=True)
 def sums_to_root(parents, values):  # type: ignore[no-untyped-def]
-    """Sum the values along the path from each node to the root."""
+    """Return, for each node, the sum of the values of all nodes on the path to the root, both ends included."""
     sums = values.copy()
     for v in range(1, parents.size):
         sums[v] += sums[parents[v]]
@@ -88,7 +89,7 @@ def sums_to_root(parents, values):  # type: ignore[no-untyped-def]
 
 
 def adjacency(edges: Array, n: int) -> Any:
-    """Return the sparse adjacency matrix of n nodes, with one entry for each edge instead of two."""
+    """Return the sparse adjacency matrix of n nodes, with an entry for only one direction of each edge."""
     return coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(n, n)).tocsr()
 
 
@@ -107,7 +108,7 @@ def _check_tree(labels: Sequence[Any], edges: Array) -> None:
     if parts > 1:
         sizes = np.bincount(part)
         raise ValueError(
-            f"The graph has {parts} connected components, with {', '.join(map(str, np.sort(sizes)[::-1][:5]))} nodes; "
+            f"The graph has {parts} connected components of {np.min(sizes)} to {np.max(sizes)} nodes; "
             f"{labels[int(np.argmax(part == np.argmin(sizes)))]!r} is in the smallest.\n"
             "Join the components below one root, or embed each component separately."
         )
@@ -126,7 +127,10 @@ def _check_lengths(labels: Sequence[Any], edges: Array, lengths: Array) -> None:
 
 
 def read_tree(source: Any, edge_lengths: Any, root: Any) -> tuple[list[Any], RootedTree]:
-    """Read any input that ``fit`` accepts; return the labels of the nodes in the user's order, and the tree."""
+    """Read a tree in any form that :meth:`TreeEmbedding.fit` accepts; return its labels and the rooted tree.
+
+    The labels are in the user's order. Without ``root``, the root is chosen as in :class:`TreeEmbedding`.
+    """
     if edge_lengths is not None and (isinstance(source, str) or hasattr(source, "adj")):
         raise ValueError(
             "edge_lengths can be passed only with a list or mapping of parents; Newick strings and graphs "
@@ -143,7 +147,8 @@ def read_tree(source: Any, edge_lengths: Any, root: Any) -> tuple[list[Any], Roo
     if root is not None:
         if root not in labels:
             raise ValueError(
-                f"root must be a node of the tree; got {root!r}.\nPass one of its nodes; the first are {labels[:5]}."
+                f"root must be a node of the tree; got {root!r}.\n"
+                f"Pass one of its nodes; the first are {', '.join(map(repr, labels[:5]))}."
             )
         start = labels.index(root)
     return labels, RootedTree.of(labels, edges, lengths, start)
@@ -154,7 +159,8 @@ def _from_newick(text: str) -> _Parts:
     repeated = [name for name, count in Counter(names).items() if name and count > 1]
     if repeated:
         raise ValueError(
-            f"{len(repeated)} names occur more than once in the Newick string; the first is {repeated[0]!r}.\n"
+            "The Newick string contains these names more than once: "
+            f"{', '.join(map(repr, repeated[:5]))}{', ...' if repeated[5:] else ''}.\n"
             "Give every node a unique name, or no name."
         )
     edges = np.column_stack([np.arange(1, len(names)), parents[1:]]).astype(np.int64).reshape(-1, 2)
@@ -163,8 +169,8 @@ def _from_newick(text: str) -> _Parts:
     if missing.any() and not missing.all():
         node = int(np.flatnonzero(missing)[0]) + 1
         raise ValueError(
-            f"{np.count_nonzero(missing)} of {len(branches)} branches have no length; the first is node "
-            f"{node} ({names[node]!r}).\nGive a length to every branch, or to none; all branches then have length 1."
+            f"{np.count_nonzero(missing)} of {len(branches)} branches have no length; the first leads to node "
+            f"{node} ({names[node]!r}).\nGive a length to every branch. If no branch has a length, all have length 1."
         )
     return list(names), edges, np.ones(len(branches)) if missing.all() else branches, 0
 
@@ -188,7 +194,7 @@ def _from_mapping(parents: Mapping[Any, Any], edge_lengths: Any) -> _Parts:
         if parent is not None and parent not in place:
             raise ValueError(
                 f"The parent {parent!r} of {node!r} is not a node of the tree.\n"
-                "Add this node with its own parent, or with None if it is the root."
+                f"Add {parent!r} with its own parent, or with None if it is the root."
             )
     rows = [-1 if parent is None else place[parent] for parent in parents.values()]
     if edge_lengths is not None:
@@ -207,7 +213,7 @@ def _from_parents(parents: Any, edge_lengths: Any, labels: list[Any] | None = No
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
         raise ValueError(
             "A list of parents must contain one row number per node, and -1 for the root; got an array of "
-            f"{given.dtype} with shape {given.shape}.\n"
+            f"dtype {given.dtype} and shape {given.shape}.\n"
             "Pass integers, a mapping of nodes to parents, a networkx tree or a Newick string."
         )
     n = len(given)
@@ -230,7 +236,7 @@ def _from_parents(parents: Any, edge_lengths: Any, labels: list[Any] | None = No
 
 
 def _single_root(labels: list[Any], roots: list[int], which: str) -> int:
-    """Return the only root; raise an error if there is none or more than one."""
+    """Return the position of the only root; raise an error if there is no root or more than one."""
     if len(roots) == 1:
         return roots[0]
     names = ", ".join(repr(labels[row]) for row in roots[:5]) + (f" and {len(roots) - 5} more" if roots[5:] else "")

@@ -1,8 +1,9 @@
 """Compiled kernel that computes the softmax loss of a block of rows, its gradient and its Hessian in one pass.
 
-It processes the rows in chunks that stay in the cache, column by column: every loop runs over the rows of a chunk, so
-that the compiler can vectorise it. For K classes and D columns, the Hessian is a sum of ``(diag π - ππᵀ) ⊗ xxᵀ`` with
-K² D² entries. The kernel computes about a quarter of these entries, and :func:`completed` fills in the others.
+The rows are processed in chunks that stay in the cache, column by column: every inner loop runs over the rows of a
+chunk, so that the compiler can vectorise it. For costs C and probabilities π, the Hessian is the sum of
+``C (diag π - ππᵀ) ⊗ xxᵀ`` over the rows x. With K classes and D columns it has K² D² entries. For large K and D,
+the kernel computes about a quarter of these entries; :func:`completed` fills in the others.
 """
 
 from functools import lru_cache
@@ -17,14 +18,15 @@ from hyplearn.types import Array
 CHUNK = 256
 
 
-# Numba inlines the helper functions, so that they are compiled once, as a part of this function. If LLVM inlined them
-# instead, it would optimise them twice.
+# Numba inlines the helper functions other than _softmax, so that they are compiled only as a part of this function. If
+# LLVM inlined them instead, it would optimise them twice: on their own, and as a part of this function.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def point_block(X, p, along, base, times, inverse_root, codes, costs, W, V, hessian):  # type: ignore[no-untyped-def]
-    """Add ``Σ α xᵀ`` to V and a part of ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` to the hessian; return ``Σ C log(1/π_y)``.
+    """Add ``Σ α xᵀ`` to V and a part of ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` to ``hessian``; return ``Σ C log(1/π_y)``.
 
-    The part consists of the entries from which :func:`completed` computes the others: the lower triangles of the blocks
-    of all classes but the last.
+    Here ``α = C (e_y - π)``, where y is the class of row x and e_y a unit vector. The part of the Hessian consists of
+    the entries from which :func:`completed` computes the others. It has one block for each pair of classes k ≥ m, where
+    k is not the last class; only the lower triangle of a block is computed.
     """
     (K, D), loss = W.shape, 0.0
     columns, pi, buffers = np.empty((D, CHUNK)), np.empty((K, CHUNK)), np.empty((4, CHUNK))
@@ -53,7 +55,7 @@ def point_block(X, p, along, base, times, inverse_root, codes, costs, W, V, hess
 
 @njit(inline="always", error_model="numpy")
 def _make_columns(X, p, along, base, times, inverse_root, columns):  # type: ignore[no-untyped-def]
-    """Write the rows ``(times, along (x - p) + base p)``, and the intercept if there is one, to ``columns``."""
+    """Write the rows ``(times, along (x - p) + base p)``, followed by the intercept if there is one, to ``columns``."""
     for i in range(times.size):
         columns[0, i] = times[i]
     for j in range(p.size):
@@ -75,15 +77,16 @@ def _score(columns, W, size, scores):  # type: ignore[no-untyped-def]
                 scores[k, i] += weight * columns[j, i]
 
 
-# Numba does not inline this function: sums in its caller may be reordered (reassoc), but the loss needs the given
-# order.
+# Numba must not inline this function. Its caller is compiled with ``reassoc``, so that the compiler may reorder sums,
+# but the loss is accurate only if its terms are added in the given order.
 @njit(cache=True, nogil=True, error_model="numpy")
 def _softmax(scores, codes, others, losses, highest):  # type: ignore[no-untyped-def]
-    """Convert scores to probabilities in place; write ``1 - π_y`` to others and ``log(1/π_y)`` to losses, for each row.
+    """Convert scores to probabilities in place; write ``1 - π_y`` to ``others`` and ``log(1/π_y)`` to ``losses``.
 
-    With e = exp(score - highest score) of each class, the loss is ``log1p(rest + e_y - 1) - log e_y``, where rest is
-    the sum of e over the other classes. This formula is accurate even for tiny losses, and so is
-    ``rest / (rest + e_y)`` for ``1 - π_y``.
+    Here y is the class of a row. With ``e = exp(score - highest score)`` for each class, the loss is
+    ``log1p(rest + (e_y - 1)) - log e_y``, where ``rest`` is the sum of e over the classes other than y. This formula is
+    accurate even for tiny losses, and so is ``rest / (rest + e_y)`` for ``1 - π_y``. The array ``highest`` is
+    overwritten.
     """
     for i in range(codes.size):
         highest[i], others[i] = scores[0, i], 0.0
@@ -127,8 +130,8 @@ def _add_second_derivatives(k, m, pi, costs, columns, weights, scaled, hessian):
 def completed(hessian: Array, K: int) -> Array:
     """Return the full Hessian of K classes, given the part that :func:`point_block` computes.
 
-    The blocks are symmetric. The blocks of the last class follow from the others, because, for each class, its blocks
-    with all classes sum to zero.
+    The block for classes k and m is symmetric, and equal to the block for m and k. The blocks of the last class follow
+    from the others, because for every class k, the blocks for k and m sum to zero over all classes m.
     """
     D = len(hessian) // K
     last = (K - 1) * D
@@ -142,7 +145,7 @@ def completed(hessian: Array, K: int) -> Array:
 
 @lru_cache(maxsize=8)
 def _sources(K: int, D: int) -> Array:
-    """Return the flat indices from which :func:`completed` reads all entries except those of the last class."""
+    """Return, for each entry outside the blocks of the last class, the flat index of the computed entry equal to it."""
     row, column = np.divmod(np.arange((K - 1) * D), D)
     classes, places = (np.sort(np.stack(np.meshgrid(i, i)), axis=0) for i in (row, column))
     return (classes[1] * D + places[1]) * (K * D) + classes[0] * D + places[0]

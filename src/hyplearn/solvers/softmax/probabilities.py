@@ -1,4 +1,4 @@
-"""Softmax probabilities and losses of chunks of rows, in plain NumPy."""
+"""Softmax probabilities, losses and gradients, computed from chunks of rows by matrix products."""
 
 from collections.abc import Iterator
 
@@ -8,13 +8,13 @@ from hyplearn.rows import ClassRows
 from hyplearn.rows.memory import Chunk
 from hyplearn.types import Array
 
-# CHUNK_NUMBERS is the number of elements per chunk, chosen so that a chunk stays in the cache. FEWEST_ROWS is the
-# minimum number of rows per chunk, which keeps matrix products efficient.
+# CHUNK_NUMBERS is the approximate number of elements per chunk, chosen so that a chunk stays in the cache. With many
+# elements per row, chunks have about FEWEST_ROWS rows instead, so that matrix products remain efficient.
 CHUNK_NUMBERS, FEWEST_ROWS = 2**18, 128
 
 
 def chunks(block: ClassRows, width: int) -> Iterator[tuple[Chunk, Array, Array]]:
-    """Yield chunks of rows with their codes and costs; chunks fit into the cache if a row takes ``width`` elements."""
+    """Yield chunks of rows with their class codes and costs; ``width`` is the number of elements in memory per row."""
     n, most = len(block.X), max(FEWEST_ROWS, CHUNK_NUMBERS // width)
     length = -(-n // max(1, round(n / most)))  # chunks have almost equal sizes, so that the last one is not small
     for start in range(0, n, max(1, length)):
@@ -25,9 +25,9 @@ def chunks(block: ClassRows, width: int) -> Iterator[tuple[Chunk, Array, Array]]
 def probabilities(scores: Array, codes: Array) -> tuple[Array, Array, Array]:
     """Return the softmax of scores of shape (K, n), computed in place, and two arrays from which the loss is computed.
 
-    ``own`` is the score of each row's class minus the row's highest score; ``rest`` is the sum of
-    ``exp(score - highest score)`` over the other classes. The loss is ``log1p(rest + expm1(own)) - own``; this formula
-    is accurate even for tiny losses.
+    The first array, ``own``, is the score of each row's class minus the row's highest score. The second, ``rest``, is
+    the sum of ``exp(score - highest score)`` over the classes other than the row's class. The loss is
+    ``log1p(rest + expm1(own)) - own``; this formula is accurate even for tiny losses.
     """
     columns = np.arange(len(codes))
     scores -= scores.max(axis=0)
@@ -43,8 +43,9 @@ def probabilities(scores: Array, codes: Array) -> tuple[Array, Array, Array]:
 def loss_and_sums(block: ClassRows, W: Array) -> tuple[float, Array]:
     r"""Return the loss :math:`\sum C \log(1 / \pi_y)` of a block of rows x, and :math:`\sum \alpha x^T`.
 
-    Here :math:`\alpha = C (e_y - \pi)` has one element per class. Probabilities depend only on differences of scores,
-    and α sums to zero over the classes, so products with the rows are computed for all classes but one.
+    Here :math:`\alpha = C (e_y - \pi)` has one element per class; y is the class of x, and :math:`e_y` a unit vector.
+    Probabilities depend only on differences of scores, and α sums to zero over the classes, so products with the rows
+    are computed for all classes but one.
     """
     loss, sums, differences = 0.0, np.zeros_like(W), W[1:] - W[0]
     for chunk, codes, costs in chunks(block, sum(W.shape)):
@@ -52,7 +53,7 @@ def loss_and_sums(block: ClassRows, W: Array) -> tuple[float, Array]:
         scores[1:] = chunk.scores(differences)
         pi, own, rest = probabilities(scores, codes)
         loss += float(costs @ (np.log1p(rest + np.expm1(own)) - own))
-        # 1 - π_y is computed as the sum of the other probabilities, without cancellation.
+        # π_y - 1 is computed as minus the sum of the other probabilities, without cancellation.
         pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
         sums[1:] -= chunk.sums(costs * pi[1:])
     sums[0] = -sums[1:].sum(axis=0)

@@ -1,15 +1,18 @@
-r"""Quasi-Newton steps for a softmax with many weights, with one pass over the rows per step.
+r"""Quasi-Newton steps for softmax regression with many weights; most steps take one pass over the rows.
 
-The steps are those of the L-BFGS method (limited-memory Broyden-Fletcher-Goldfarb-Shanno). The initial guess of the
-inverse Hessian is computed from a sample of the rows, and computed again after every few steps. It is the inverse of
-the full Hessian if this matrix is small, and the inverse of its diagonal blocks if there are few columns. Otherwise it
-is the inverse of the diagonal and of the entries that couple the first and the last column.
+The steps decrease the objective P of :mod:`~hyplearn.solvers.softmax.solve` by the L-BFGS method (limited-memory
+Broyden-Fletcher-Goldfarb-Shanno). The initial guess of the inverse Hessian is computed from a sample of the rows, and
+computed again after every few steps. If there are few weights, it is the inverse of the sample's full Hessian. If there
+are more weights but few columns, only the diagonal blocks of this Hessian, one per class, are inverted. Otherwise the
+guess is the inverse of a matrix that contains only the diagonal of this Hessian and, for each class, the entries that
+couple the first and the last column.
 
 The inverses of the blocks are multiplied from both sides by :math:`J = I - \tfrac1K 1 1^T`, which subtracts the mean
-over the classes. The pseudo-inverse for a single row has this form:
-:math:`(\operatorname{diag} \pi - \pi \pi^T)^+ = J \operatorname{diag}(1/\pi) J`. Adding the same vector to the weights
-of all classes changes no probability. Without J, the guess would ignore this property, and the steps would be too short
-where classes overlap.
+over the K classes. For a single row x with the probabilities π, the Hessian of the loss is the Kronecker product of
+:math:`\operatorname{diag} \pi - \pi \pi^T` and :math:`x x^T`, and the pseudo-inverse of the first factor also contains
+J twice: :math:`(\operatorname{diag} \pi - \pi \pi^T)^+ = J \operatorname{diag}(1/\pi) J`. The reason is that adding the
+same vector to the weights of all classes changes no probability. Without J, the guess would ignore this property, and
+the steps would be too short where classes overlap.
 """
 
 from abc import ABC, abstractmethod
@@ -29,20 +32,20 @@ from hyplearn.types import Array
 # maximum number of stored steps, with which L-BFGS corrects this guess.
 ROUND, REMEMBERED = 10, 20
 # With at most MATRIX_ENTRIES weights, the initial guess inverts the full Hessian of a sample. With 55 classes and ten
-# coordinates, this saves four of five passes. With more weights but at most BLOCK_COLUMNS columns, it inverts the
-# diagonal blocks. With more columns, it inverts the diagonal and the entries that couple the first and the last column.
-# In cone coordinates these two columns (time and intercept) hardly vary and are therefore nearly parallel. The entries
-# that couple them save a third of the passes on the paper's synthetic data with 1000 coordinates, and none on normally
-# distributed classes.
+# coordinates, this saves four out of five passes, compared with the diagonal blocks. With more weights but at most
+# BLOCK_COLUMNS columns, the guess inverts the diagonal blocks. With more columns, it inverts a matrix of the diagonal
+# and the entries that couple the first and the last column. In cone coordinates these two columns (time and intercept)
+# hardly vary and are therefore nearly parallel. Including the entries that couple them saves a third of the passes on
+# the paper's synthetic data with 1000 coordinates, but no passes on normally distributed classes.
 MATRIX_ENTRIES, BLOCK_COLUMNS = 1000, 400
 # Maximum number of elements of the sample: BLOCK_NUMBERS if the blocks are computed from it, SAMPLE_NUMBERS for the
 # full Hessian or the diagonal. ROWS_PER_ENTRY is the maximum number of sampled rows per weight, which limits the time
 # for the full Hessian.
 SAMPLE_NUMBERS, BLOCK_NUMBERS, ROWS_PER_ENTRY = 2**20, 2**22, 8
-# If the sample has more than BLOCK_ROWS rows, the block of a class is computed from the rows with large weights
-# π (1 - π), where π is the probability of the class. Weights of at least SMALLEST times the largest weight are large;
-# with 56 classes, 3 % of the rows have such weights. If the number of these rows is at least twice BLOCK_ROWS and
-# at least twice ROWS_PER_COLUMN times the number of columns, only every k-th of them is used.
+# If the sample has more than BLOCK_ROWS rows, the block of a class is estimated from the rows with large shares
+# π (1 - π), where π is the probability of the class. Shares of at least SMALLEST times the largest share are large;
+# on data with 56 classes, 3 % of the rows have such shares. Only every k-th of these rows is used, where k is their
+# number divided by the larger of BLOCK_ROWS and ROWS_PER_COLUMN times the number of columns, rounded down (at least 1).
 SMALLEST, BLOCK_ROWS, ROWS_PER_COLUMN = 4e-3, 1024, 4
 # Number of rows whose terms in the full Hessian are computed at once, which limits the memory use.
 STRIP = 256
@@ -55,7 +58,7 @@ SHORTEST, LONGEST, MOST_LENGTHS = 0.1, 0.5, 20
 
 
 class Evaluated(Protocol):
-    """Weights W with the value and the gradient of P at W."""
+    """Weights W with the value, the gradient and the relative duality gap of P at W."""
 
     @property
     def W(self) -> Array: ...  # noqa: N802, D102, as in the mathematics
@@ -87,11 +90,13 @@ class QuasiNewton(ABC):
         """Return a function that applies the initial inverse Hessian at W; raise LinAlgError for a singular Hessian."""
 
     def round(self, evaluate: Callable[[Array], E], point: E, tol: float) -> tuple[E | None, int]:
-        """Make a round of steps; return the last point and the number of passes.
+        """Make a round of steps; return the last point and the number of passes of this round.
 
-        The point is None if P does not decrease and the gap is not halved.
+        The round ends early if the gap is at most ``tol``, or if P cannot be decreased further. None is returned
+        instead of the point if the round neither decreases P nor halves the gap.
         """
-        inverse, first, passes = self.inverse(point.W), point, self.passes
+        passes, first = self.passes, point
+        inverse = self.inverse(point.W)
         if not self.keeps_steps:
             self.steps = []
         for _ in range(self.round_steps):
@@ -111,7 +116,7 @@ class QuasiNewton(ABC):
 
 
 class SampleHessian(QuasiNewton):
-    """Quasi-Newton method whose initial guess inverts the Hessian of a sample, or its blocks or diagonal."""
+    """Quasi-Newton method whose initial guess is the inverse of a sample's Hessian or of a part of this matrix."""
 
     def __init__(
         self,
@@ -134,7 +139,7 @@ class SampleHessian(QuasiNewton):
 
     @cached_property
     def sample(self) -> tuple[Array, Array, Array]:
-        """Rows, codes and costs of the sample, drawn in one pass."""
+        """Rows, codes and costs of the sample, or of all rows if there are few; read in one pass."""
         self.passes += 1
         is_part = self.source.shape[0] > self.size
         rng = np.random.default_rng(self.seed)
@@ -143,7 +148,7 @@ class SampleHessian(QuasiNewton):
         return sample[:], sample.codes, sample.costs
 
     def inverse(self, W: Array) -> Operator:
-        """Return a function that applies the inverse of the sample's Hessian at W, of its blocks or of its diagonal."""
+        """Return a function that applies the inverse of the sample's Hessian at W, or of a part of this matrix."""
         rows, codes, costs = self.sample
         pi, _, _ = probabilities(W @ rows.T, codes)
         if self.kind == "whole":
@@ -151,14 +156,16 @@ class SampleHessian(QuasiNewton):
             return lambda x: cho_solve(factor, x.ravel()).reshape(x.shape)
         if self.kind == "blocks":
             return block_inverse(rows, costs, pi)
-        # The factor makes the diagonal exact for two classes, because gradients sum to zero over the classes.
+        # The factor K / (K - 1) is exact for two classes: gradients sum to zero over the classes, and the product of
+        # the Hessian of the loss with such a vector is then twice the product of its diagonal blocks with the vector.
         weights = len(W) / (len(W) - 1) * costs * pi * (1 - pi)
         return _diagonal_inverse(1 + weights @ rows**2, weights @ (rows[:, 0] * rows[:, -1]))
 
 
 def block_inverse(rows: Array, costs: Array, pi: Array) -> Operator:
     """Return a function that applies the inverses of the Hessian's diagonal blocks, multiplied by J from both sides."""
-    # The factor makes the blocks exact for two classes, because gradients sum to zero over the classes.
+    # The factor K / (K - 1) is exact for two classes: gradients sum to zero over the classes, and the product of the
+    # Hessian of the loss with such a vector is then twice the product of its diagonal blocks with the vector.
     factor, identity = len(pi) / (len(pi) - 1), np.eye(rows.shape[1])
     blocks = (identity + _block(rows, factor * costs, own * (1 - own)) for own in pi)
     inverses = np.stack([cho_solve(cho_factor(block), identity) for block in blocks])
@@ -171,7 +178,7 @@ def block_inverse(rows: Array, costs: Array, pi: Array) -> Operator:
 
 
 def _block(rows: Array, costs: Array, shares: Array) -> Array:
-    """Return ``Σ cost share xxᵀ`` over the rows, estimated from the rows with large shares."""
+    """Return ``Σ cost share xxᵀ`` over the rows x; if there are many, estimate it from the rows with large shares."""
     weights = costs * shares
     if len(rows) <= BLOCK_ROWS:
         return _square(rows, weights)
@@ -184,11 +191,12 @@ def _block(rows: Array, costs: Array, shares: Array) -> Array:
 def _diagonal_inverse(diagonal: Array, product: Array) -> Operator:
     """Return a function that applies the inverse of one matrix per class.
 
-    Each matrix is diagonal, except for the entry ``product`` that couples the first and the last column.
+    Each matrix is diagonal, except for two entries that couple the first and the last column; both are equal to the
+    element of ``product`` for the class.
     """
     first, last = diagonal[:, 0], diagonal[:, -1]
-    # The Cauchy-Schwarz inequality gives this lower bound, because the diagonal includes the identity. Rounding errors
-    # could make the determinant smaller.
+    # As the diagonal includes the identity, the determinant for these two columns is at least first + last - 1 by the
+    # Cauchy-Schwarz inequality. Rounding errors could make it smaller.
     determinant = np.maximum(first * last - product**2, first + last - 1)
 
     def inverse(x: Array) -> Array:
@@ -220,7 +228,10 @@ def _scaled(inverse: Operator, last: tuple[Array, Array]) -> Operator:
 
 
 def _line_search(evaluate: Callable[[Array], E], point: E, step: Array) -> tuple[E | None, int]:
-    """Return the point after the step or a part of it (None if P does not decrease), and the number of passes."""
+    """Return the point after the step, shortened if P does not decrease enough, and the number of passes.
+
+    None is returned instead of the point if no length that is tried meets one of the conditions described at ENOUGH.
+    """
     slope, length = float(np.sum(point.gradient * step)), 1.0
     if slope >= 0:  # rounding errors can make P increase along the step
         return None, 0
@@ -232,8 +243,8 @@ def _line_search(evaluate: Callable[[Array], E], point: E, step: Array) -> tuple
         flat = abs(np.sum(following.gradient * step)) <= FLATTER * abs(slope)
         if flat and rise <= ROUNDING * abs(point.primal):
             return following, tried
-        # Shorten the step to the minimum of the parabola that has the slope at the start and the values of P at both
-        # ends.
+        # Shorten the step to the minimum of the parabola that has the slope of P at the start of the step and the
+        # values of P at both ends.
         length *= float(np.clip(-0.5 * length * slope / (rise - length * slope), SHORTEST, LONGEST))
     return None, tried
 

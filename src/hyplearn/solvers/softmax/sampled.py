@@ -1,11 +1,13 @@
 r"""Softmax regression in few passes, for rows that are expensive to compute.
 
 Rows are products :math:`x = u \Pi` of raw rows u with a matrix Π. A pass computes the scores as
-:math:`u\, (\Pi W^T)` and the gradient of the loss from :math:`(\sum_i \alpha_i u_i^T)\, \Pi`, so it does not compute
-the rows x. Steps are those of the L-BFGS method (limited-memory Broyden-Fletcher-Goldfarb-Shanno) with the inverse of
-the sample's Hessian as the initial guess. For a random sample of s rows with m columns, this Hessian has a relative
-error of about :math:`\sqrt{m / s}`. Every step reduces the error of W by this factor. The factor is smaller if the
-sample represents all rows more evenly. The first steps are made on a larger sample of raw rows.
+:math:`u\, (\Pi W^T)` and the gradient of the loss as :math:`-(\sum_i \alpha_i u_i)\, \Pi`, with the column vectors
+:math:`\alpha_i` of :mod:`~hyplearn.solvers.softmax.solve`. The rows x are therefore computed only for a sample. The
+steps are those of the L-BFGS method (limited-memory Broyden-Fletcher-Goldfarb-Shanno), and the initial guess of the
+inverse Hessian is the inverse of the sample's Hessian. For a random sample of s rows with m columns, this Hessian has a
+relative error of about :math:`\sqrt{m / s}`. Every step multiplies the error of W by about this number. The number is
+smaller if the sample represents all rows more evenly than a random sample. The first steps are made on a larger sample
+of raw rows.
 """
 
 from functools import partial
@@ -22,15 +24,15 @@ from hyplearn.solvers.softmax.solve import SoftmaxSolution, iterate, solve_softm
 from hyplearn.solvers.solution import Report
 from hyplearn.types import Array
 
-# Tolerance (relative duality gap) for the solutions of the samples. It is below the gap that the resulting weights have
-# on all rows.
+# Minimum tolerance (relative duality gap) for the solutions of the samples. The resulting weights have a larger gap on
+# all rows, so a smaller tolerance for the samples would hardly save steps on all rows.
 SAMPLE_TOL = 1e-3
 # Systems with the sample's Hessian are solved to this relative residual, which is below the sampling error.
 FORCING = 0.03
 
 
 class Gradient(NamedTuple):
-    """Weights W, with the objective P(W) and its gradient."""
+    """Weights W, with the objective P(W) of :mod:`~hyplearn.solvers.softmax.solve` and its gradient."""
 
     W: Array
     primal: float
@@ -53,12 +55,12 @@ def solve_softmax_by_sample(
     start: Array | None = None,
     report: Report | None = None,
 ) -> SoftmaxSolution:
-    """Minimise the penalised log-loss of rows ``u projection`` until the relative duality gap is at most ``tol``.
+    """Minimise the penalised log-loss of rows ``u @ projection`` until the relative duality gap is at most ``tol``.
 
     ``source`` contains all raw rows u. ``sample`` contains rows x that represent all rows; their costs add up to the
     total cost. ``larger`` contains raw rows u of a larger sample of the same kind. ``start`` contains starting weights
-    for the solution of the sample. At most ``max_iter`` steps on all rows are made, and ``report`` is called after
-    each.
+    for the solution of the sample. At most ``max_iter`` steps are made on the larger sample, and at most as many on all
+    rows; ``report`` is called after each step on all rows. The solution does not contain the Hessian.
     """
     first_tol, method = max(tol, SAMPLE_TOL), ProjectedHessian(sample)
     W = solve_softmax(sample, tol=first_tol, start=start).W
@@ -75,7 +77,7 @@ def solve_softmax_by_sample(
 class ProjectedHessian(QuasiNewton):
     """Quasi-Newton method whose initial guess is the inverse of a sample's Hessian, applied by conjugate gradients.
 
-    The preconditioner consists of the diagonal blocks of the sample's Hessian at the first weights.
+    The preconditioner consists of the inverses of the diagonal blocks of the sample's Hessian at the first weights.
     """
 
     round_steps = 1

@@ -1,11 +1,13 @@
-r"""Softmax regression without intercept, solved by Newton's method until the duality gap is at most ``tol``.
+r"""Softmax regression without intercept, solved by Newton's method or a quasi-Newton method, with a certificate.
 
 .. math:: P(W) = \tfrac12 \|W\|^2 + \sum_i C_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
           - \langle W_{y_i}, x_i \rangle \Bigr), \qquad
           D(\alpha) = \sum_i C_i H(\pi_i) - \tfrac12 \Bigl\| \sum_i \alpha_i x_i^T \Bigr\|^2
 
-with :math:`\alpha_i = C_i (e_{y_i} - \pi_i)`, any probabilities :math:`\pi_i` and their entropy H. With the
-probabilities of W itself the gap is :math:`\tfrac12 \|\nabla P(W)\|^2`: the gradient is the certificate.
+Here :math:`x_i` is a row with class :math:`y_i` and cost :math:`C_i`, and :math:`W_k` is row k of W. For any
+probabilities :math:`\pi_i` with the entropy :math:`H(\pi_i)`, and for :math:`\alpha_i = C_i (e_{y_i} - \pi_i)` with
+the unit vectors :math:`e_k`, D is a lower bound of the minimum of P. With the probabilities that W predicts, the gap
+P - D is :math:`\tfrac12 \|\nabla P(W)\|^2`, so that the gradient is the certificate.
 """
 
 from collections.abc import Callable
@@ -45,28 +47,35 @@ LENGTHS = 0.5 ** np.arange(1, 21)
 class SoftmaxSolution:
     """Weights with a proof of how close they are to the optimum."""
 
-    W: Array  # one row per class; the rows sum to zero
+    W: Array  # one row per class; the rows sum to zero at the optimum
     primal: float  # P(W)
     gap: float  # ½‖∇P‖² / max(1, P)
     status: Status  # "optimal", "max_iter" or "stalled" (limited by rounding)
     n_iter: int  # number of Newton steps, or of rounds of quasi-Newton steps
-    n_passes: int  # number of passes over all rows
+    n_passes: int  # number of passes over all rows, including those that only draw a sample
     make_hessian: Callable[[], Array]
     is_full: bool  # whether the hessian is the full matrix, not only diagonal blocks
 
     @cached_property
     def hessian(self) -> Array:
-        """Hessian of the loss at W, or its diagonal blocks, or their mean; computed on first access."""
+        """Hessian of the loss at W, or its diagonal blocks, or their mean; computed on first access.
+
+        If there are fewer rows than columns, it refers to coordinates of the span of the rows, and not to W. Solutions
+        of :func:`~hyplearn.solvers.softmax.sampled.solve_softmax_by_sample` have an empty Hessian.
+        """
         return self.make_hessian()
 
     def evidence(self, C: float) -> float:
         r"""Return the negative logarithm of the evidence for C, by Laplace's approximation.
 
+        The evidence is the probability of the labels if W is drawn from a normal prior with variance C. The result is
+
         .. math:: \frac{P(W)}{C} + \tfrac12 \log \det (I + H)
 
-        where H is the Hessian of the loss in P, and C the variance of a normal prior of W. If only the diagonal blocks
-        of H are known, :math:`\frac{K - 1}{K} \sum_k \log \det (I + \frac{K}{K - 1} H_{kk})` replaces the
-        log-determinant, because the rows of W sum to zero; for two classes this is exact.
+        where H is the Hessian of the loss in P. If only the diagonal blocks of H are known,
+        :math:`\frac{K - 1}{K} \sum_k \log \det (I + \frac{K}{K - 1} H_{kk})` replaces the log-determinant, because the
+        rows of W sum to zero; for two classes this is exact. If only the mean of the blocks is known, it replaces every
+        :math:`H_{kk}`.
         """
         K, hessian = len(self.W), self.hessian
         if self.is_full:
@@ -80,8 +89,8 @@ class SoftmaxSolution:
 class Point:
     """Weights W and the sums of a pass at W: the loss ``Σ C log(1/π_y)``, ``V = Σ α xᵀ``, and the hessian of the loss.
 
-    The hessian is the matrix of second derivatives ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` of shape (Kd, Kd), or, if that
-    would be too large, its diagonal blocks, of shape (K, d, d), or their mean, of shape (d, d).
+    For K classes and d columns, the hessian is the matrix of second derivatives ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` of shape
+    (Kd, Kd), or, if that would be too large, its diagonal blocks, of shape (K, d, d), or their mean, of shape (d, d).
     """
 
     W: Array
@@ -124,9 +133,9 @@ def solve_softmax(
     """Minimise the penalised log-loss until the relative duality gap is at most ``tol``.
 
     ``start`` contains starting weights, and ``seed`` is the seed of the samples. At most ``max_iter`` Newton steps are
-    made, and ``report`` is called after each. If W has more than ``full_hessian`` entries, an iteration is a round of
-    quasi-Newton steps instead, with one pass per step. The solution then has only the diagonal blocks of the Hessian,
-    or their mean if there are more than ``block_columns`` columns.
+    made, and ``report`` is called after each. If W has more than ``full_hessian`` entries, at most ``max_iter`` rounds
+    of quasi-Newton steps are made instead; most of these steps take one pass. The solution then has only the diagonal
+    blocks of the Hessian, or their mean if there are more than ``block_columns`` columns.
 
     Examples
     --------
@@ -148,13 +157,15 @@ def solve_softmax(
         flat = ClassRows.of(R.T, rows.codes, rows.costs, rows.n_classes)
         start = None if start is None else start @ Q
         inner = solve_softmax(flat, tol=tol, start=start, report=report, **options)
-        return replace(inner, W=inner.W @ Q.T)
+        return replace(inner, W=inner.W @ Q.T, n_passes=inner.n_passes + 1)
+    n_passes = 1
     if start is None:
-        start = _start(source, **options)
+        start, n_drawn = _start(source, **options)
+        n_passes += n_drawn
     full = start.size <= full_hessian
     point = _point(source, start, full=full, second=full)
     step = partial(_newton_step, source) if full else _rounds(source, seed, tol)
-    point, status, n_iter, n_passes = iterate(step, point, n, 1, tol, max_iter, report)
+    point, status, n_iter, n_passes = iterate(step, point, n, n_passes, tol, max_iter, report)
     make_hessian = partial(_hessian_at, source, point, block_columns)
     return SoftmaxSolution(point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes, make_hessian, full)
 
@@ -168,10 +179,10 @@ def iterate(
     max_iter: int,
     report: Report | None,
 ) -> tuple[E, Status, int, int]:
-    """Repeat a step until the gap is at most ``tol``; return the last point, the status and two counts.
+    """Repeat ``step`` until the gap is at most ``tol``; return the last point, the status and two counts.
 
-    The counts are the numbers of iterations and of passes over the rows. ``n`` is the number of rows, and ``n_passes``
-    the number of passes before the first step.
+    At most ``max_iter`` steps are made. The counts are the numbers of steps and of passes over the rows. ``n`` is the
+    number of rows, and ``n_passes`` the number of passes before the first step.
     """
     n_iter = 0
     while point.gap > tol:
@@ -179,7 +190,7 @@ def iterate(
             return point, "max_iter", n_iter, n_passes
         try:
             following, passes = step(point)
-        except np.linalg.LinAlgError:  # the rows are so long that the added identity is lost in rounding
+        except np.linalg.LinAlgError:  # rows are so long that the identity in the Hessian of P is lost in rounding
             following, passes = None, 0
         n_iter, n_passes = n_iter + 1, n_passes + passes
         if following is None:
@@ -203,21 +214,24 @@ def _hessian_at(source: RowSource, point: Point, block_columns: int) -> Array:
     return _point(source, point.W, full=False, block_columns=block_columns).hessian
 
 
-def _start(source: RowSource, seed: int, **options: Any) -> Array:
-    """Return the starting weights: the solution of a sample if there are many rows, otherwise zeros."""
+def _start(source: RowSource, seed: int, **options: Any) -> tuple[Array, int]:
+    """Return the starting weights, and the number of passes.
+
+    The weights are the solution for a sample if there are many rows, otherwise zeros.
+    """
     n, d = source.shape
-    entries, size = source.n_classes * d, min(n // SAMPLE_RATIO, SAMPLE_NUMBERS // d)
-    if size >= max(FIRST_ROWS, FIRST_ROWS_PER_ENTRY * entries):
-        sample = source.sample(size, np.random.default_rng(seed))
-        if sample.costs.any():
-            return solve_softmax(sample, tol=SAMPLE_TOL, seed=seed, **options).W
-    return np.zeros((source.n_classes, d))
+    W = np.zeros((source.n_classes, d))
+    size = min(n // SAMPLE_RATIO, SAMPLE_NUMBERS // d)
+    if size < max(FIRST_ROWS, FIRST_ROWS_PER_ENTRY * W.size):
+        return W, 0
+    sample = source.sample(size, np.random.default_rng(seed))
+    return solve_softmax(sample, tol=SAMPLE_TOL, seed=seed, **options).W if sample.costs.any() else W, 1
 
 
 def _newton_step(source: RowSource, point: Point) -> tuple[Point | None, int]:
-    """Return the point after a Newton step or a part of it, and the number of passes.
+    """Return the point after a Newton step, shortened if P does not decrease enough, and the number of passes.
 
-    The point is None if P does not decrease and the gap is not halved.
+    None is returned instead of the point if the step neither decreases P nor halves the gap.
     """
     gradient = point.gradient
     factor = cho_factor(np.eye(len(point.hessian)) + point.hessian)
@@ -279,7 +293,7 @@ def _add_blocks(rows: Array, costs: Array, pi: Array, hessian: Array) -> None:
 
 
 def _losses_along_block(block: ClassRows, W: Array, step: Array, lengths: Array) -> Array:
-    """Return the loss of a block for each step length."""
+    """Return the loss of a block at ``W + t · step`` for each t in ``lengths``."""
     out = np.zeros(len(lengths))
     for chunk, codes, costs in chunks(block, sum(W.shape)):
         scores, slopes = chunk.scores(W), chunk.scores(step)

@@ -1,15 +1,17 @@
 r"""Solver for the hinge loss over all rows, with working sets.
 
-Rows near the margin form the working set. Rows far above the margin have α = 0. All rows far below the margin are
-replaced by a single row: their mean, weighted by their costs, with the sum of these costs as its cost. The α of this
-mean row is distributed over the replaced rows in proportion to their costs. This small problem is solved exactly
+Rows u near the margin, where ⟨u, w⟩ is close to 1, form the working set. Rows far above the margin have α = 0. All
+rows far below the margin are *clamped*: they are replaced by a single row, their mean weighted by their costs. The cost
+of this mean row is the sum of the clamped rows' costs, and its α is distributed over the clamped rows in proportion to
+their costs. The small problem of the working set and the mean row is solved by an interior point method
 (:mod:`~hyplearn.solvers.svm.interior_point`). By convexity, the loss of the mean row is at most the sum of the losses
-of the rows that it replaces. The optimum of the small problem is therefore a lower bound of P, and its α is dual
-feasible for all rows. One more pass computes P at the solution of the small problem, and finds the rows that are now
-near the margin.
+of the clamped rows. The optimum of the small problem is therefore a lower bound of the objective P of all rows, and its
+α is dual feasible for all rows. One more pass computes P at the solution of the small problem, and finds the rows that
+are now near the margin.
 
 With many rows, samples of increasing size are solved first: each solution provides the starting point for the next
-sample, and the number of rows to gather.
+sample, and the number of rows to gather in its working set. With many columns, the starting point may be computed
+with a smoothed loss instead (:mod:`~hyplearn.solvers.svm.smoothed`).
 """
 
 from collections.abc import Sequence
@@ -39,42 +41,44 @@ from hyplearn.solvers.svm.margin_scan import (
 from hyplearn.solvers.svm.smoothed import smoothing_pays, solve_smoothed
 from hyplearn.types import Array
 
-# Minimum size of the first sample, in total and per column: fewer than four rows per dimension do not determine a
-# direction.
+# Size of the first sample: the larger of FIRST_ROWS and FIRST_ROWS_PER_COLUMN times the number of columns. Fewer rows
+# per column would not determine the direction of w.
 FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 250, 4
-# Each sample is 16 times as large as the previous one, so all samples together cost less than a tenth of a pass. With
-# 16 times as many rows, the sampling error of w decreases by a factor of 4. The band in which rows are gathered is then
-# a fourth as wide, and contains 4 times as many rows.
+# Most samples are 16 times as large as the previous one, so that all samples together contain less than a tenth of the
+# rows. With 16 times as many rows, the sampling error of w decreases by a factor of 4. The band in which rows are
+# gathered is then a fourth as wide, and contains 4 times as many rows.
 SAMPLE_RATIO, GROWTH = 16, 4
 SAMPLE_TOL, THINNED_TOL = 1e-2, 1e-4
 # If more than this fraction of the gap is left after a step, too few rows were gathered.
 SLOW = 0.7
 # While the relative gap is above FAR_APART, the working set contains the wrong rows and is solved only to the tolerance
-# ROUGHLY.
+# ROUGHLY. Working sets of all rows, and the first working set at a starting point near the solution, are exceptions.
 FAR_APART, ROUGHLY = 0.5, 1e-2
-# A further sample is used only if it is at least this many times as large as the first sample.
+# Further samples in memory must be at least this many times as large as the first sample.
 SAMPLES_WORTH = 4
-# The rows gathered in the previous scan are used again if their number is at least this fraction of the wanted number.
+# The rows gathered in the previous scan are used again if the scan gathered all rows of its band, and if their number
+# is between this fraction of the wanted number and twice the wanted number.
 LEAST_SHARE = 0.75
 # Number of rows to gather for each row within the width of the smoothed loss (smoothed.py). On all data tried, the
-# gathered rows include all rows that move to the other side of the margin.
+# gathered rows include every row that lies on one side of the margin in the solution for the smoothed loss, and on the
+# other side in the solution for the hinge loss.
 WITHIN = 2
 # If the tolerance is at least LOOSE, working sets are not solved to the last digit.
 LOOSE = 1e-4
 LENGTHS = 0.5 ** np.arange(1, 8)
-# Number of elements that a row of a working set needs in addition to its coordinates.
+# Number of elements in memory that a row of a working set needs in addition to its columns.
 BESIDE_A_ROW = 16
 
 
 class Limits(NamedTuple):
-    """Maximum numbers of elements of a sample and of a working set, which are held in memory."""
+    """Maximum numbers of elements of a sample and of a working set in memory."""
 
     sampled: int
     gathered: int
 
 
-# Working sets take at most 128 MiB. The limit is the same for all sources, because a different working set would change
-# the last digits of the solution.
+# Working sets take at most 128 MiB, unless more rows prove necessary. The limit is the same for all sources, because a
+# different working set would change the last digits of the solution.
 LIMITS = Limits(SAMPLE_NUMBERS, 2**24)
 
 
@@ -87,7 +91,10 @@ class Model(NamedTuple):
 
 @dataclass
 class State:
-    """State of the solver: the scan at the best w, the model with the best dual value, and counters."""
+    """State of the solver: the scan at the best w, the model with the best dual value, and counters.
+
+    ``size`` is the number of rows to gather, and ``limit`` its maximum.
+    """
 
     here: MarginScan
     model: Model | None = None
@@ -105,7 +112,10 @@ class State:
 
 
 class Start(NamedTuple):
-    """Starting point: w, number and band of rows to gather, whether w is near the solution, and number of passes."""
+    """Starting point: w, number and band of rows to gather, whether w is near the solution, and number of passes.
+
+    Passes that only draw a sample are included.
+    """
 
     w: Array
     size: int
@@ -119,8 +129,8 @@ def starting_point(
 ) -> Start:
     """Return a starting point.
 
-    With few rows, w is zero and all rows are gathered. With more rows, w is ``start`` if it is given, and otherwise
-    the solution of a smoothed or subsampled problem.
+    With few rows, w is zero and all rows are gathered. With more rows, w is ``start`` if this is given, and otherwise
+    the solution for a smoothed loss or for a sample.
     """
     n, d = source.shape
     first = max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d)
@@ -140,39 +150,43 @@ def starting_point(
 def _from_samples(
     source: RowSource, first: int, rng: np.random.Generator, *, max_iter: int, threads: int, limits: Limits
 ) -> Start:
-    """Solve samples of increasing size, first in memory, then larger ones read in passes; return a starting point."""
+    """Solve samples of increasing size, first in memory and then read in passes; return a starting point."""
     n, d = source.shape
     options = {"max_iter": max_iter, "threads": threads, "limits": limits}
     sizes = []
     while (n := min(n // SAMPLE_RATIO, limits.sampled // d)) >= SAMPLES_WORTH * first:
         sizes.append(n)
-    # Smaller samples are drawn from the largest sample, so that the source is read only once.
+    # Smaller samples are drawn from the largest sample in memory, so that one pass over the source is enough for them.
     largest = source.sample(sizes[0] if sizes else first, rng)
     sample = largest.sample(first, rng) if sizes else largest
     paid = sample.costs > 0
-    start = Start(np.zeros(d), first, NOTHING)
+    start = Start(np.zeros(d), first, NOTHING, n_passes=1)
     if paid.any():
         box = solve_box(sample.X[paid], sample.costs[paid], tol=SAMPLE_TOL, exact=False, threads=threads)
         start = start._replace(w=box.w)
     for n in reversed(sizes):
         sample = largest if n == sizes[0] else largest.sample(n, rng)
         if sample.costs.any():
-            start = _refined(sample, start, tol=SAMPLE_TOL, **options)
+            start = _refined(sample, start, tol=SAMPLE_TOL, **options)._replace(n_passes=1)
     sampled = len(largest.X)
     del largest, sample
     for n in _thinner(source.shape[0], sampled):
-        start = _refined(source.thinned(n, rng), start, tol=THINNED_TOL, **options)
+        part = source.thinned(n, rng)
+        found = _refined(part, start, tol=THINNED_TOL, **options)
+        # A part in memory is drawn in one pass; otherwise, every pass over the part is a pass over all rows.
+        start = found._replace(n_passes=start.n_passes + 1) if part.most_kept == np.inf else found
     return start
 
 
 def _refined(part: RowSource, start: Start, **options: Any) -> Start:
     """Solve the problem for a part of the rows; return a starting point for SAMPLE_RATIO times as many rows."""
     state = working_sets(part, start, **options)
-    return Start(state.here.w, GROWTH * state.size, Band(*(edge / GROWTH for edge in state.here.band)))
+    band = Band(*(edge / GROWTH for edge in state.here.band))
+    return Start(state.here.w, GROWTH * state.size, band, n_passes=state.n_passes)
 
 
 def _thinner(n: int, sampled: int) -> list[int]:
-    """Return the increasing sizes of the samples that are read in passes, for n rows and ``sampled`` rows in memory."""
+    """Return the sizes of the samples to read in passes, in ascending order; ``sampled`` rows are in memory already."""
     sizes = []
     while (n := n // SAMPLE_RATIO) > GROWTH * sampled:
         sizes.append(n)
@@ -189,7 +203,10 @@ def working_sets(
     report: Report | None = None,
     limits: Limits = LIMITS,
 ) -> State:
-    """Repeat until the tolerance is reached: gather a working set, solve it, and scan all rows at its solution."""
+    """Repeat until the tolerance is reached: gather a working set, solve it, and scan all rows at its solution.
+
+    Stops after ``max_iter`` working sets, or earlier if no working set can reduce the gap further.
+    """
     n, d = source.shape
     limit = min(n, max(FIRST_ROWS_PER_COLUMN * d, limits.gathered // (d + BESIDE_A_ROW)))
     w, size, band, near, n_passes = start
@@ -231,7 +248,7 @@ def working_sets(
 def _most(size: int, limit: int) -> int:
     """Return the maximum number of rows that a scan may gather if about ``size`` rows are wanted.
 
-    A band may contain more rows than wanted, because its limits are edges of bins that are half an octave wide.
+    A band may contain more rows than wanted, because it ends at edges of bins, each √2 times the previous edge.
     """
     return min(4 * size, limit)
 
@@ -259,7 +276,7 @@ def _solve(seen: MarginScan, tol: float, exact: bool, threads: int) -> BoxSoluti
 
 
 def _search(source: RowSource, state: State, dw: Array) -> Array | None:
-    """Return the best w along a step that is too long, or None if no part of the step decreases P."""
+    """Return the best of several points along a step that is too long, or None if none of them decreases P."""
     w = state.here.w
     losses = losses_along(source, w, dw, LENGTHS)
     values = [0.5 * np.sum((w + t * dw) ** 2) + loss for t, loss in zip(LENGTHS, losses, strict=True)]
@@ -269,7 +286,7 @@ def _search(source: RowSource, state: State, dw: Array) -> Array | None:
 
 
 def certified(source: RowSource, state: State, tol: float) -> Solution:
-    """Return the solution, with all positive α and the dual value computed from them."""
+    """Return the solution with D(α) computed from all positive α; it contains these α unless there are too many."""
     assert state.model is not None
     seen, box = state.model
     primal = state.here.primal
@@ -299,12 +316,12 @@ def _rounding(source: RowSource, here: MarginScan, total: float, v: Array) -> fl
 
 
 class Collected(NamedTuple):
-    """Positions and α of the rows with α > 0 (both empty if there are too many to keep), ``Σ α u`` and ``Σ α``."""
+    """Positions and α of the rows with α > 0 (both empty if there are too many to keep), and sums over these rows."""
 
     support: Array
     alpha: Array
-    v: Array
-    total: float
+    v: Array  # Σ α u
+    total: float  # Σ α
     n_support: int
     n_passes: int
 

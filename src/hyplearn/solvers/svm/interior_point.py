@@ -3,16 +3,17 @@ r"""Box-constrained SVM on rows that fit into memory, solved by a primal-dual in
 .. math:: \min_w \tfrac12 \|w\|^2 + \sum_i C_i \max(0, 1 - \langle u_i, w \rangle), \qquad
           \max_\alpha \sum_i \alpha_i - \tfrac12 \Bigl\| \sum_i \alpha_i u_i \Bigr\|^2, \quad 0 \le \alpha_i \le C_i
 
-With :math:`g = Uw - 1 = s - \xi`, :math:`s, \xi \ge 0`, and :math:`\beta = C - \alpha`, the optimality conditions are
-:math:`w = U^T \alpha`, :math:`\alpha s = 0`, :math:`\beta \xi = 0`. A Newton step towards
-:math:`\alpha s = \beta \xi = \mu` reduces to one positive definite system of the size of w, with residuals
-:math:`r_d = U^T \alpha - w` and :math:`r = \mu / \alpha - \mu / \beta - g`:
+Let U be the matrix of the rows :math:`u_i`. With :math:`g = Uw - 1 = s - \xi`, :math:`s, \xi \ge 0`, and
+:math:`\beta = C - \alpha`, the optimality conditions are :math:`w = U^T \alpha`, :math:`\alpha s = 0`,
+:math:`\beta \xi = 0`. A Newton step towards :math:`\alpha s = \beta \xi = \mu` reduces to one positive definite system
+of the size of w, with residuals :math:`r_d = U^T \alpha - w` and :math:`r = \mu / \alpha - \mu / \beta - g`:
 
 .. math:: (I + U^T \Theta U)\, dw = r_d + U^T \Theta r, \qquad \Theta^{-1} = s / \alpha + \xi / \beta.
 
 Mehrotra's predictor chooses μ, and Gondzio's correctors lengthen the step. Since α stays strictly inside its box, the
-dual value is a proven lower bound after every step. At the end each row is classified as free or at a bound of its box,
-and w and α are computed for this classification. If the classification is right, the solution is exact up to rounding.
+dual value is a proven lower bound after every step. For an exact solution, each row is classified at the end as free
+(0 < α < C) or at a bound (α = 0 or α = C), and w and α are computed for this classification. If the classification is
+right, the solution is exact up to rounding.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -25,21 +26,22 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from hyplearn.geometry.kernels import dot
 from hyplearn.types import Array
 
-# The products α s and β ξ start at this multiple of the mean of C, which keeps the first steps long. On all data tried,
-# 100 needed fewer steps than 1 or 10^4.
+# The products α s and β ξ start at this multiple of the mean of C. A high multiple keeps the first steps long. On all
+# data tried, 100 needed fewer steps than 1 or 10^4.
 START_ABOVE = 100.0
 # A step goes at most this fraction of the way to the boundary of the positive orthant.
 DAMPING = 0.995
 MOST_CORRECTORS = 3
 LONG_ENOUGH = 0.9
-# Correctors change only products outside the range from LEAST_PRODUCT to LARGEST_PRODUCT times the target.
+# Correctors change only those products α s and β ξ that lie outside the range from LEAST_PRODUCT to LARGEST_PRODUCT
+# times the target μ.
 LEAST_PRODUCT, LARGEST_PRODUCT = 0.1, 10.0
-# With at most this many columns the normal matrix is summed row by row; with more, BLAS is faster.
+# With at most this many columns the normal matrix ``I + Uᵀ Θ U`` is summed row by row; with more, BLAS is faster.
 FEW_COLUMNS = 12
 # The normal matrix is summed over strips of this many rows, in the same order for any number of threads.
 STRIP = 2048
-# Maximum number of free rows (0 < α < C) beyond one per dimension. Such extra rows are copies, or lie on the margin by
-# chance.
+# Maximum number of free rows (0 < α < C) in excess of the number of columns. The extra rows are copies of other rows,
+# or lie on the margin by chance.
 MOST_COPIES = 500
 # If it is not yet clear which rows are free, the tolerance is multiplied by FINER, until it is below FINEST.
 FINER, FINEST = 1e-2, 1e-13
@@ -109,8 +111,8 @@ def _crossed_over(U: Array, C: Array, changes: Array) -> BoxSolution | None:
     """Classify rows as free or at a bound, and return the solution for this classification.
 
     ``changes`` contains the relative changes of (α, β, s, ξ) in the last step. Variables that tend to zero decrease by
-    a large factor in this step, and other variables do not (El-Bakry, Tapia and Zhang, 1994). The free rows lie on the
-    margin, ``U_F w = 1`` with ``w = Σ_{α = C} C u + U_Fᵀ α_F``. The result is None if too many rows are free.
+    a large factor in this step, and other variables do not (El-Bakry, Tapia and Zhang, 1994). The free rows U_F lie on
+    the margin: ``U_F w = 1`` with ``w = Σ_{α = C} C u + U_Fᵀ α_F``. The result is None if too many rows are free.
     """
     alpha, beta, s, xi = changes
     full, free = beta < xi, (alpha >= s) & (beta >= xi)
@@ -195,9 +197,9 @@ def _products(U, C, w, point, g, theta, v):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _long_step(U, g, point, theta, factor, residual, dw, steps):  # type: ignore[no-untyped-def]
-    """Compute a step by Mehrotra's predictor and corrector and Gondzio's correctors; return its maximum step length.
+    """Compute a step by Mehrotra's predictor and corrector and Gondzio's correctors.
 
-    The maximum step length is defined in :func:`_step`.
+    Writes the step to ``dw`` and ``steps``, and returns its maximum length, which is defined in :func:`_step`.
     """
     m = g.size
     inverse = 1.0 / point
@@ -231,8 +233,8 @@ def _step(U, g, point, inverse, theta, factor, residual, changes, dw, steps):  #
     """Compute the Newton step that changes (α s, β ξ) by ``changes``; return its maximum step length.
 
     This is the largest length up to 1 for which all variables stay non-negative. The step of w is written to ``dw``,
-    and the steps (dα, dβ, ds, dξ) to ``steps``. For dw = 0, dα would be ``Θ r``; the sum of the rows with these
-    coefficients is a part of the right-hand side of the system for dw.
+    and the steps (dα, dβ, ds, dξ) to ``steps``. For dw = 0, dα would be ``Θ r`` (``unmoved``); the sum of the rows with
+    these coefficients, ``Uᵀ Θ r``, is a part of the right-hand side of the system for dw.
     """
     m = g.size
     unmoved, heights = steps[0], steps[2]

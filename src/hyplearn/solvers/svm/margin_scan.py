@@ -14,7 +14,8 @@ from hyplearn.rows import Rows, RowSource
 from hyplearn.tangent import element
 from hyplearn.types import Array
 
-# Bins for the distances of rows from the margin: half octaves (a factor of √2) from 2^-60 to 2^20.
+# Bins for the distances ``|⟨u, w⟩ - 1| / ‖u‖`` of rows u from the margin: half octaves (a factor of √2) from 2^-60 to
+# 2^20.
 LOWEST_EXPONENT, BINS = -60, 160
 EDGES = 2.0 ** (LOWEST_EXPONENT + np.arange(BINS) / 2)
 IGNORED, GATHERED, CLAMPED = np.int8(0), np.int8(1), np.int8(2)
@@ -22,7 +23,7 @@ IGNORED, GATHERED, CLAMPED = np.int8(0), np.int8(1), np.int8(2)
 CHUNK = 256
 # Lower bound of ‖u‖² in the denominator of the squared distance, which would be infinite for rows of zeros.
 SHORTEST_SQUARE = 1e-300
-# OUT_OF_THE_WAY is the value of ``⟨u, w⟩`` assigned to rows with cost 0, whose squared distance overflows to infinity.
+# OUT_OF_THE_WAY is the value of ``⟨u, w⟩`` assigned to rows with cost 0; their squared distance overflows to infinity.
 # FARTHEST is the largest squared limit of a band. It is finite, so that these rows lie outside every band.
 OUT_OF_THE_WAY, FARTHEST = 1e200, float(np.finfo(np.float64).max)
 MANTISSA, LOWEST_BITS = np.uint64(52), np.int64(1023 + 2 * LOWEST_EXPONENT)
@@ -47,7 +48,10 @@ EVERYTHING = Band(np.inf, np.inf)
 
 @checkpointable
 class MarginScan(NamedTuple):
-    """Result of a pass at w; rows with ``⟨u, w⟩ < 1`` that lie outside the band are called clamped."""
+    """Result of a pass at w; rows with ``⟨u, w⟩ < 1`` that lie outside the band are called clamped.
+
+    Rows with cost 0 are left out.
+    """
 
     w: Array
     band: Band
@@ -136,7 +140,7 @@ def scan_block(block: Rows, w: Array, band: Band, most: int) -> MarginScan:
 
 
 def clamped_rows(block: Rows, w: Array, band: Band) -> Array:
-    """Return the indices of the rows of a block that were clamped by the scan at w."""
+    """Return the indices, within the block, of the rows that a scan at w clamps."""
     sides = np.empty(len(block.X), dtype=np.int8)
     for piece in block.pieces():
         own = sides[piece.start - block.start :][: len(piece.X)]
@@ -207,13 +211,16 @@ def scan_kernel(X, p, along, base, costs, w, below, above, sides, counts, clampe
 
 @njit(cache=True, error_model="numpy")
 def _squared(edge):  # type: ignore[no-untyped-def]
-    """Return the squared limit of a distance, or a negative number for a negative limit, which excludes all rows."""
+    """Return the square of a band's limit, or a negative number if the limit is negative and so excludes all rows."""
     return min(edge * abs(edge), FARTHEST)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _margins(X, p, along, base, costs, w, margins, squares):  # type: ignore[no-untyped-def]
-    """Write ``⟨u, w⟩`` and ``‖u‖²`` of the rows ``u = along (x - p) + base p``; return how many rows have cost 0."""
+    """Write ``⟨u, w⟩`` and ``‖u‖²`` of the rows ``u = along (x - p) + base p``; return how many rows have cost 0.
+
+    For these rows, OUT_OF_THE_WAY and 0 are written instead.
+    """
     d, n_absent = len(p), 0
     for i in range(margins.size):
         margin, square = 0.0, 0.0
@@ -229,7 +236,7 @@ def _margins(X, p, along, base, costs, w, margins, squares):  # type: ignore[no-
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
 def _ratios(margins, squares, costs, ratios):  # type: ignore[no-untyped-def]
-    """Write each row's squared distance from the margin; return the loss, the smallest ``⟨u, w⟩`` and largest ``‖u‖²``.
+    """Write the squared distances from the margin to ``ratios``; return the loss, the smallest ⟨u, w⟩ and largest ‖u‖².
 
     Costs are loaded even if they are not needed, because a conditional load would be a branch.
     """
@@ -244,7 +251,7 @@ def _ratios(margins, squares, costs, ratios):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _count(margins, ratios, bins, copies):  # type: ignore[no-untyped-def]
-    """Count the rows in bins by distance; the bin is the binary exponent of the squared distance."""
+    """Count the rows in bins by distance; the binary exponent of the squared distance determines the bin."""
     for i in range(margins.size):
         octave = np.int64(bits_of(ratios[i]) >> MANTISSA) - LOWEST_BITS
         bins[i] = min(max(octave, 0), BINS - 1)

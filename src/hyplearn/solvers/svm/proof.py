@@ -1,4 +1,4 @@
-"""Certificates of SVM solutions that take the rounding errors of float64 into account.
+"""Certificates for SVM solutions, with the rounding errors of float64 taken into account.
 
 The status "optimal" must hold in exact arithmetic. The computed margins of long rows have few correct digits, and high
 costs magnify their errors, so a bound on the rounding error is added to the gap.
@@ -25,14 +25,21 @@ from hyplearn.solvers.certificate import (
 from hyplearn.solvers.solution import Solution
 from hyplearn.types import Array
 
-# Eigenvalues below this fraction of the largest eigenvalue may be rounding errors, so the rank is uncertain.
+# If the smallest eigenvalue of the scaled matrix M in refutation() is at most this fraction of the largest, it may be a
+# rounding error, and M may be singular.
 SINGULAR = 1e-12
-# A combination of rows counts as zero if changing its coefficients by less than this fraction makes it vanish.
+# A combination of rows counts as zero if changing its coefficients by at most this fraction makes it exactly zero.
 CHANGE = 0.5
+# Number of passes that refutation() takes.
+REFUTATION_PASSES = 2
 
 
 def proven(source: RowSource, solution: Solution, loss: str, tol: float) -> Solution:
-    """Return the solution with a proven gap; its status is "optimal" only if this gap is at most ``tol``."""
+    """Return the solution with a gap that takes rounding errors into account, and with the status that it justifies.
+
+    The status is "optimal" only if the gap plus the bound on its rounding error is at most ``tol``. The certificate is
+    recomputed, unless the bound in the given solution is small enough or the solution does not contain all positive α.
+    """
     settled = solution.status == "optimal" and solution.gap + solution.rounding <= tol
     if settled or len(solution.support) < solution.n_support:
         unproven = solution.status == "optimal" and not settled
@@ -59,9 +66,9 @@ def judged(solution: Solution, proof: Proof, hard: bool, tol: float) -> Solution
 
 
 def strict_gap(proof: Proof, hard: bool) -> tuple[float, float]:
-    """Return the relative gap, clipped at 0, and a bound on its rounding error.
+    """Return the relative gap, at least 0, and a bound on its rounding error.
 
-    For a hard margin with long rows P is far below 1; the gap is then relative to P itself.
+    For a hard margin, both are relative to P itself instead of max(1, P), because P is far below 1 if rows are long.
     """
     unit = max(1.0, 1 / proof.primal) if hard and proof.primal > 0 else 1.0
     return unit * max(0.0, proof.gap), unit * proof.rounding
@@ -70,11 +77,12 @@ def strict_gap(proof: Proof, hard: bool) -> tuple[float, float]:
 def squared_rounding(solution: Solution, longest: float, costs: Costs, n: int) -> float:
     r"""Return a bound on the rounding error of the gap for the squared hinge loss, from the norm of the longest row.
 
-    As :math:`\alpha_i = 2 C_i s_i`, an error e of the slack causes an error :math:`2 C_i e` of α.
+    As :math:`\alpha_i = 2 C_i s_i` with the slack :math:`s_i`, an error e of the slack causes an error :math:`2 C_i e`
+    of :math:`\alpha_i`.
     """
     length, n_columns = float(np.linalg.norm(solution.w)), len(solution.w)
     error = (ROW_ERROR + np.sqrt(n_columns)) * EPSILON * (longest * length + 1)
-    # Σ α ≤ √(Σ 2C · Σ α² / 2C), and the second sum is twice the loss.
+    # Σ α ≤ √(Σ 2C · Σ α² / (2C)) by the Cauchy-Schwarz inequality. The second sum is twice the loss, so at most 2 P.
     total = np.sqrt(4 * costs.total * max(0.0, solution.primal))
     v_error = longest * (2 * costs.highest * error * solution.n_support + (ROW_ERROR + np.sqrt(n)) * EPSILON * total)
     apart = np.sqrt(2 * solution.gap * max(1.0, solution.primal))
@@ -91,7 +99,8 @@ def hard_rounding(solution: Solution, longest: float, n: int) -> float:
     sum_error = (ROW_ERROR + np.sqrt(n)) * EPSILON
     v_error = sum_error * (total * longest + length)
     apart = float(np.linalg.norm(solution.w - solution.v))
-    # Rounding errors of margins count twice: w is divided by the smallest margin, and α is multiplied by the slack.
+    # Rounding errors of the margins enter twice: w is divided by the smallest margin, which changes P by at most
+    # 3 P · error, and each α is multiplied by a slack, which changes the gap by at most Σ α · error.
     moved = (3 * solution.primal + total) * error + v_error * (apart + 0.5 * v_error)
     return float(moved + sum_error * (total + solution.primal)) / solution.primal
 
@@ -122,11 +131,11 @@ def refutation(source: RowSource, support: Array, alpha: Array) -> tuple[Array, 
     r"""Prove that no w has only positive margins: find rows and α > 0 with :math:`\sum \alpha_i u_i = 0`.
 
     Because of rounding errors, the sum :math:`v = \sum \alpha_i u_i` is not exactly zero. However, if
-    :math:`M = \sum \alpha_i^2 u_i u_i^T` has full rank, then the sum with the coefficients
-    :math:`\alpha_i (1 - \alpha_i \langle u_i, M^{-1} v \rangle)` is exactly zero, and these coefficients are positive
-    if :math:`v^T M^{-1} v < 1`. If both conditions are clearly satisfied, they also hold in exact arithmetic. Otherwise
-    the proof can be a row of zeros, or two rows that are bitwise opposite. Returns the positions of the rows and their
-    α, or None if no proof is found.
+    :math:`M = \sum \alpha_i^2 u_i u_i^T` has full rank (apart from columns of zeros), then the sum with the
+    coefficients :math:`\alpha_i (1 - \alpha_i \langle u_i, M^{-1} v \rangle)` is exactly zero, and these coefficients
+    are positive if :math:`v^T M^{-1} v < 1`. If both conditions are clearly satisfied, they also hold in exact
+    arithmetic. Otherwise the proof can be a row of zeros, or two exactly opposite rows. Returns the positions of the
+    rows and their α, or None if no proof is found.
     """
     if not len(support):
         return None
@@ -138,9 +147,10 @@ def refutation(source: RowSource, support: Array, alpha: Array) -> tuple[Array, 
 
 
 def _change(sums: Combination) -> Array | None:
-    """Return ``M⁻¹ v``, from which :func:`_corrected` computes coefficients whose combination is exactly zero.
+    """Return ``M⁻¹ v``, from which :func:`_corrected` computes coefficients with which the rows sum to exactly zero.
 
-    Returns None if M may be singular, or if the coefficients might not remain positive.
+    M and v are defined in :func:`refutation`. Returns None if M may be singular, or if the coefficients might not
+    remain positive.
     """
     scale = np.sqrt(np.diag(sums.moments))
     kept = scale > 0  # leave out columns of zeros

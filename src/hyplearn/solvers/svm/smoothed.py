@@ -12,10 +12,11 @@ smoothing. Their duality gap is
 .. math:: P - D = \tfrac12 \|w - v\|^2 + \sum_{0 < s_i < \delta} C_i s_i (1 - s_i / \delta), \qquad
           v = \sum_i \alpha_i u_i
 
-δ is decreased until this gap is so small that working sets need fewer operations than more Newton steps. With d
-columns, a Newton step takes O(d²) operations for each row with 0 < s < δ, and a subsample of these rows is enough. An
-interior point method takes O(d²) operations for every row. Each step assumes that the rows with 0 < s < δ remain the
-same, even if δ is decreased in this step.
+δ is decreased until this gap is so small that working sets (:mod:`~hyplearn.solvers.svm.hinge`) need fewer operations
+than more Newton steps. With d columns, a Newton step takes O(d²) operations for each row with 0 < s < δ (a row *within
+the width*), and a subsample of these rows is enough. A step of the interior point method, which solves a working set,
+takes O(d²) operations for every row of the working set. Each Newton step assumes that the rows within the width remain
+the same, even if δ is decreased in this step.
 """
 
 from collections.abc import Sequence
@@ -31,19 +32,22 @@ from hyplearn.rows import Rows, RowSource
 from hyplearn.solvers.svm.interior_point import STRIP
 from hyplearn.types import Array
 
-# With at least MANY_COLUMNS columns, smoothing is faster than sampling, unless costs exceed MODERATE_COST,
-# because then few rows lie within the smoothing width.
+# With at least MANY_COLUMNS columns and costs of at most MODERATE_COST, smoothing is faster than sampling. With higher
+# costs, few rows lie within the width of the smoothed loss, and sampling is faster.
 MANY_COLUMNS, MODERATE_COST = 200, 3.0
 # Initial widths: FIRST_WIDTH if the starting point is w = 0, where all rows lie within the width, and NEXT_WIDTH if the
 # starting point is the solution of a sample.
 FIRST_WIDTH, NEXT_WIDTH = 2.0, 0.5
 # The width is multiplied by NARROWER once ½‖w - v‖² is at most SETTLED times the sum of the rows' terms in P - D.
 NARROWER, SETTLED = 0.5, 2.0
-# Maximum number of rows per column in the Hessian; if more rows lie within the width, only a part of them is used.
+# Maximum number of rows, per column, from which the Hessian is computed; if more rows lie within the width, only a part
+# of them is used.
 ROWS_PER_COLUMN = 6
-# With this many rows per column, the rows span all columns, and the Hessian is conditioned well enough for float32.
+# With this many rows per column, the rows have full column rank, and the Hessian is conditioned well enough for
+# float32.
 SPANNING = 2
-# Number of rows per column in the sample whose solution is the starting point; at most a fourth of the rows are drawn.
+# Number of rows per column in the sample whose solution is the starting point. No sample is drawn if it would contain
+# more than a fourth of the rows.
 SAMPLE_PER_COLUMN = 3
 # Relative gap below which working sets need fewer operations than further Newton steps.
 CLOSE = 0.04
@@ -78,7 +82,7 @@ class Point(NamedTuple):
 
     @property
     def apart(self) -> float:
-        """Half the squared gradient norm, ``½‖w - v‖²``, which is a part of P - D."""
+        """Half the squared gradient norm of the smoothed objective, ``½‖w - v‖²``, which is a part of P - D."""
         return float(0.5 * np.sum((self.w - self.v) ** 2))
 
     @property
@@ -124,7 +128,10 @@ class Descent:
     n_passes: int
 
     def following(self, point: Point) -> Point | None:
-        """Return the point after a Newton step, or None if no step decreases the objective."""
+        """Return the point after a Newton step, or None if no step decreases the smoothed objective.
+
+        If the gradient is small enough, the step also decreases the width.
+        """
         if point.apart <= SETTLED * point.terms:
             width = NARROWER * point.width
             step = self._step(point, width)
@@ -149,7 +156,7 @@ class Descent:
     def _step(self, point: Point, width: float) -> Array | None:
         """Return a Newton step for the given width, or None if rounding prevents it.
 
-        The step assumes that the rows within the current width lie within the given width after the step.
+        The step assumes that the rows within the width of ``point`` lie within the given width after the step.
         """
         gradient = point.w - point.v - (point.width / width - 1) * point.v_within
         scale = point.n_within / max(1, len(point.rows)) / width
@@ -167,7 +174,7 @@ class Descent:
 
 
 def _solved(rows: Array, costs: Array, b: Array, threads: int) -> Array | None:
-    """Solve ``(I + Σ C u uᵀ) x = b``, in float32 if the rows span all columns; return None if that fails."""
+    """Solve ``(I + Σ C u uᵀ) x = b``, in float32 if there are enough rows; return None if rounding prevents it."""
     dtype = np.float32 if len(rows) >= SPANNING * len(b) else np.float64
     scaled = (np.sqrt(costs)[:, None] * rows).astype(dtype, copy=False)
     with ThreadPoolExecutor(threads) as pool:
@@ -212,6 +219,6 @@ def _merged(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 def _slopes_block(block: Rows, w: Array, step: Array, width: float) -> Array:
-    """Return the slope of a block's loss along the step, at each length of LENGTHS."""
+    """Return the slope of a block's smoothed loss along the step, at each length of LENGTHS."""
     slack, rise = 1 - block @ w, block @ step
     return np.array([-(block.costs * np.clip((slack - t * rise) / width, 0, 1)) @ rise for t in LENGTHS])

@@ -4,9 +4,11 @@ Each row u_i is a feature vector times its label ±1, and has a cost C_i; an inf
 
 .. math:: P(w) = \tfrac12 \|w\|^2 + \sum_i C_i \max(0, 1 - \langle u_i, w \rangle)^q, \qquad q \in \{1, 2\}
 
-For every dual feasible α, the dual objective D(α) is a lower bound of the optimum, so :math:`P(w) - D(\alpha)` bounds
-the distance of P(w) to the optimum. A solver stops when this gap, relative to max(1, P), is at most ``tol``. It also
-returns α, so that the gap can be verified.
+The dual objective D(α) is defined in :mod:`~hyplearn.solvers.svm.interior_point` for q = 1 and in
+:mod:`~hyplearn.solvers.svm.squared_hinge` for q = 2. For every dual feasible α it is a lower bound of the optimum, so
+:math:`P(w) - D(\alpha)` bounds the distance of P(w) from the optimum. The solvers stop when this gap, relative to
+max(1, P), is at most ``tol``. Unless too many elements of α are positive, they also return α, so that the gap can be
+verified.
 
 The rows are read only in passes (:meth:`~hyplearn.rows.RowSource.fold`). All state that is kept between two passes can
 be recomputed from the previous w.
@@ -21,14 +23,14 @@ from hyplearn.rows import Rows, RowSource
 from hyplearn.solvers.solution import Report, Solution, Status, relative_gap
 from hyplearn.solvers.svm.hinge import certified, starting_point, working_sets
 from hyplearn.solvers.svm.margin_scan import NOTHING, merge_scans, scan_block
-from hyplearn.solvers.svm.proof import hard_rounding, judged, proven, refutation
+from hyplearn.solvers.svm.proof import REFUTATION_PASSES, hard_rounding, judged, proven, refutation
 from hyplearn.solvers.svm.squared_hinge import solve_squared_hinge
 from hyplearn.solvers.svm.uneven import applies, solve_uneven
 from hyplearn.types import Array
 
 Loss: TypeAlias = Literal["hinge", "squared_hinge"]
-# Caps for very high or infinite costs, tried in turn until the tolerance is reached or α proves that the rows are not
-# separable.
+# Caps for very high or infinite costs, in units of 1 / ‖u‖² for each row u, tried in turn until the tolerance is
+# reached or α proves that the rows are not separable.
 RISING_COSTS = (1e8, 1e12, 1e16)
 # If a solution is limited by rounding and its gap is at most this value, the problem is not solved again with another
 # method, even if the tolerance is smaller.
@@ -50,11 +52,12 @@ def solve_svm(
 ) -> Solution:
     """Solve the SVM on signed rows until the relative duality gap is at most ``tol``.
 
-    Infinite costs (for all rows or none) give the hard margin. ``start`` is the initial normal vector; by default it is
-    computed from samples that are drawn with the seed ``seed``. At most ``max_iter`` working sets or Newton steps are
-    made; ``report`` is called after each. The result does not depend on the number of threads. With ``judge=False``,
-    rounding errors are not taken into account in the status. With ``rising=False``, a soft-margin problem whose
-    solution is limited by rounding is not solved again with rising costs.
+    Infinite costs give the hard margin; all positive costs must be infinite, or none. ``start`` is the initial normal
+    vector; by default it is zero if there are few rows, and otherwise computed from an easier problem, for example from
+    samples drawn with the seed ``seed``. At most ``max_iter`` working sets are solved or Newton steps are made;
+    ``report`` is called after each. The result does not depend on the number of threads. With ``judge=False``, rounding
+    errors are not taken into account in the status. With ``rising=False``, a soft-margin problem whose solution is
+    limited by rounding is not solved again with a rising cap on the costs.
 
     Examples
     --------
@@ -92,19 +95,21 @@ def solve_svm(
 
 
 def _may_rise(source: RowSource, solution: Solution, loss: Loss) -> bool:
-    """Return whether a hinge-loss solution limited by rounding may improve if the costs are raised step by step."""
+    """Return whether a hinge-loss solution is limited by rounding and may improve with a rising cap on the costs."""
     n, d = source.shape
     return n >= d and loss == "hinge" and solution.status == "stalled" and solution.gap > HOPELESS
 
 
 def _solve_again(source: RowSource, solution: Solution, loss: Loss, tol: float) -> Solution:
-    """Handle a solution limited by rounding: prove that no hard margin exists, or solve with :func:`solve_uneven`."""
+    """Handle the status "stalled" or "infeasible": prove that no hard margin exists, or call :func:`solve_uneven`."""
     hard = source.cost_range.highest == np.inf
-    if hard and (refuted := _refuted(source, solution)) is not None:
-        return refuted
+    if hard:
+        solution = _refuted(source, solution)
+        if solution.status == "infeasible":
+            return solution
     if solution.gap <= HOPELESS or not applies(source.shape, "hinge" if hard else loss):
         return replace(solution, status="stalled")
-    rows = source.gathered()
+    rows, solution = source.gathered(), replace(solution, n_passes=solution.n_passes + 1)
     found = solve_uneven(rows, loss, tol)
     support = np.flatnonzero(found.alpha)
     alpha = found.alpha[support]
@@ -115,15 +120,23 @@ def _solve_again(source: RowSource, solution: Solution, loss: Loss, tol: float) 
         )  # fmt: skip
         if solution.status == "optimal":
             return solution
-    refuted = _refuted(source, replace(solution, support=support, alpha=alpha)) if hard else None
-    return replace(solution, status="stalled") if refuted is None else refuted
+    if not hard:
+        return replace(solution, status="stalled")
+    refuted = _refuted(source, replace(solution, support=support, alpha=alpha))
+    if refuted.status == "infeasible":
+        return refuted
+    return replace(solution, status="stalled", n_passes=refuted.n_passes)
 
 
-def _refuted(source: RowSource, solution: Solution) -> Solution | None:
-    """Return an "infeasible" solution if α proves that no w satisfies the hard margin, otherwise None."""
+def _refuted(source: RowSource, solution: Solution) -> Solution:
+    """Return the solution with the status "infeasible" if α proves that no w satisfies the hard margin.
+
+    Otherwise, the status is "stalled".
+    """
     found = refutation(source, solution.support, solution.alpha)
+    solution = replace(solution, status="stalled", n_passes=solution.n_passes + REFUTATION_PASSES)
     if found is None:
-        return None
+        return solution
     support, alpha = found
     return replace(
         solution, support=support, alpha=alpha, n_support=len(support), primal=np.inf, gap=np.inf, status="infeasible"
@@ -136,7 +149,7 @@ def _solve_in_span(source: RowSource, start: Array | None, **options: Any) -> So
     Q, R = np.linalg.qr(rows.X.T)
     within = None if start is None else Q.T @ start
     inner = solve_svm(Rows.explicit(R.T, rows.costs), start=within, judge=False, **options)
-    return replace(inner, w=Q @ inner.w, v=Q @ inner.v, rounding=np.inf)
+    return replace(inner, w=Q @ inner.w, v=Q @ inner.v, n_passes=inner.n_passes + 1, rounding=np.inf)
 
 
 def _solve_by_rising_costs(
@@ -145,10 +158,10 @@ def _solve_by_rising_costs(
     r"""Solve an SVM with infinite or very high costs by raising a cap on the costs step by step.
 
     In a problem that consists of one row u, α is at most :math:`1 / \|u\|^2`, so the caps are multiples of this number.
-    The α of a problem with capped costs is also dual feasible for the given problem. Its w is evaluated with the given
-    costs; if these are infinite, w is first divided by its smallest margin. If the rows are not separable, α grows with
-    the cap but :math:`\|\sum \alpha_i u_i\|` does not, until α proves that the rows are not separable
-    (:func:`~hyplearn.solvers.svm.proof.refutation`).
+    The α of a problem with capped costs is also dual feasible for the given problem. The w of the problem with capped
+    costs is evaluated with the given costs; if these are infinite, w is first divided by its smallest margin. If the
+    rows are not separable, α grows with the cap but :math:`\|\sum \alpha_i u_i\|` does not, until α proves that the
+    rows are not separable (:func:`~hyplearn.solvers.svm.proof.refutation`).
     """
     # For long rows, P is far below 1, but gaps are relative to max(1, P). The rows are therefore divided by the norm of
     # the longest row. The norm is rounded up to a power of two, so that rescaling costs and α is exact.
@@ -163,7 +176,7 @@ def _solve_by_rising_costs(
         n_iter, n_passes = n_iter + soft.n_iter, n_passes + soft.n_passes + 1
         start, solution = soft.w, _judged(unit, soft, hard)
         if solution.primal == np.inf and len(soft.alpha) == soft.n_support:
-            proof, n_passes = refutation(unit, soft.support, soft.alpha), n_passes + 1
+            proof, n_passes = refutation(unit, soft.support, soft.alpha), n_passes + REFUTATION_PASSES
         if solution.gap <= tol or proof is not None or n_iter >= max_iter:
             break
     primal, dual = solution.primal / longest**2, solution.dual / longest**2

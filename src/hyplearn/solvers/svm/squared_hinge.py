@@ -1,12 +1,12 @@
-r"""Solver for the squared hinge loss over all rows, by Newton's method with one pass per step.
+r"""Solver for the squared hinge loss over all rows, by Newton's method; with few columns, most steps take one pass.
 
 .. math:: P(w) = \tfrac12 \|w\|^2 + \sum_i C_i \max(0, 1 - \langle u_i, w \rangle)^2, \qquad
           D(\alpha) = \sum_i \alpha_i - \tfrac12 \Bigl\| \sum_i \alpha_i u_i \Bigr\|^2 - \sum_i \frac{\alpha_i^2}{4 C_i}
 
 At every w, :math:`\alpha_i = 2 C_i \max(0, 1 - \langle u_i, w \rangle)` is dual feasible and the gap is
-:math:`\tfrac12 \|\nabla P(w)\|^2`: the gradient is the certificate. Rows with a margin below 1 are called *active*. P
-is quadratic where the active rows do not change, so Newton's method reaches the exact solution as soon as the active
-rows are those of the solution.
+:math:`\tfrac12 \|\nabla P(w)\|^2`: the gradient is the certificate. Rows with a margin :math:`\langle u_i, w \rangle`
+below 1 and a positive cost are called *active*. P is quadratic where the active rows do not change, so Newton's method
+reaches the exact solution as soon as the active rows are those of the solution.
 """
 
 from abc import ABC, abstractmethod
@@ -33,8 +33,8 @@ from hyplearn.types import Array
 # FIRST_ROWS rows and at least FIRST_ROWS_PER_COLUMN rows per column.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 16, 1000, 4
 SAMPLE_TOL = 1e-3
-# If costs differ by more than the factor COST_RATIO, a problem with costs capped at 1 / SOFTER of the highest is solved
-# first, to the tolerance SOFTER_TOL.
+# If costs differ by more than the factor COST_RATIO, a problem with costs capped at 1 / SOFTER of the highest cost is
+# solved first, to the tolerance SOFTER_TOL.
 COST_RATIO, SOFTER, SOFTER_TOL = 1e4, 100.0, 1e-2
 # With at most FEW_COLUMNS columns and costs of at most LOW_COST, compiled loops compute the rows from the points, and
 # the rows are not stored. With more columns BLAS is faster. Higher costs magnify the rounding errors of margins, so α
@@ -44,8 +44,8 @@ FEW_COLUMNS, LOW_COST = 16, 1.0
 # pass over the active rows. The preconditioner is the Hessian at an earlier point, computed from at most
 # ROWS_PER_COLUMN rows per column. It is computed again when a step needs at least FEW_PRODUCTS products.
 MANY_COLUMNS, ROWS_PER_COLUMN, FEW_PRODUCTS = 200, 4, 12
-# Conjugate gradients stop when the norm of the residual is FORCING times the gradient norm, or FORCING_LAST times in
-# the final step. There is no final step for a tolerance above POLISHED_TOL.
+# Conjugate gradients stop when the norm of the residual is at most FORCING times the gradient norm. For the additional
+# step after the tolerance is reached, the factor is FORCING_LAST. A tolerance above POLISHED_TOL needs no such step.
 FORCING, FORCING_LAST, POLISHED_TOL = 0.1, 1e-4, 1e-4
 # The preconditioner is summed in threads, over strips of this many rows.
 STRIP = 1024
@@ -54,8 +54,8 @@ ENOUGH = 1e-4
 # Grids of step lengths at which the slope is computed. The first is dense near 0, because steps are short if costs are
 # very different; the other two are even grids between the two lengths that bracket the minimum.
 GRIDS = (np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 60)]), *2 * (np.linspace(0.0, 1.0, 61),))
-# The solver stops after PATIENCE steps in which neither the gap nor P decreased; decreases of P by less than the
-# fraction ROUNDING do not count.
+# The solver stops after PATIENCE consecutive steps in which neither the smallest gap nor P decreased; decreases of P by
+# less than the fraction ROUNDING do not count.
 PATIENCE, ROUNDING = 5, 1e-12
 
 
@@ -98,7 +98,10 @@ def solve_squared_hinge(
     report: Report | None = None,
     polish: bool = True,
 ) -> Solution:
-    """Minimise the squared hinge loss until the relative duality gap is at most ``tol``."""
+    """Minimise P until the relative duality gap is at most ``tol``.
+
+    With ``polish=True``, one more step is taken after the tolerance is reached, unless ``tol`` is above POLISHED_TOL.
+    """
     start, n_passes = _starting_point(source, start, max_iter, rng)
     descent = descent_of(source)(source, start, report, n_passes)
     status = descent.run(tol, max_iter)
@@ -120,8 +123,12 @@ def solve_squared_hinge(
 def _starting_point(
     source: RowSource, start: Array | None, max_iter: int, rng: np.random.Generator
 ) -> tuple[Array, int]:
-    """Return a starting point, computed with capped costs or from a sample of the rows, and the number of passes."""
-    (n, d), n_passes = source.shape, 0
+    """Return a starting point and the number of passes; drawing a sample counts as a pass.
+
+    If costs are very different, the starting point is the solution for capped costs. Otherwise it is ``start`` if this
+    is given, the solution for a sample if there are many rows, and zero if there are few.
+    """
+    n, d = source.shape
     options: dict[str, Any] = {"max_iter": max_iter, "rng": rng, "polish": False}
     lowest, highest, _ = source.cost_range
     if highest > COST_RATIO * lowest:
@@ -130,12 +137,12 @@ def _starting_point(
         led = solve_squared_hinge(softer, tol=SOFTER_TOL, start=start, **options)
         return led.w, led.n_passes
     if start is not None:
-        return start, n_passes
+        return start, 0
     size = min(n // SAMPLE_RATIO, SAMPLE_NUMBERS // d)
-    sample = source.sample(size, rng) if size >= max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d) else None
-    if sample is None or not sample.costs.any():
-        return np.zeros(d), n_passes
-    return solve_squared_hinge(sample, tol=SAMPLE_TOL, **options).w, n_passes
+    if size < max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d):
+        return np.zeros(d), 0
+    sample = source.sample(size, rng)
+    return solve_squared_hinge(sample, tol=SAMPLE_TOL, **options).w if sample.costs.any() else np.zeros(d), 1
 
 
 class Descent(ABC):
@@ -153,11 +160,15 @@ class Descent(ABC):
     def _newton_step(self, gradient: Array, part: float, shortest: float) -> Array:
         """Compute a Newton step, exactly or by conjugate gradients.
 
-        The residual norm is at most the larger of ``shortest`` and ``part`` times the gradient norm.
+        The norm of the residual of its linear system is at most the larger of ``shortest`` and ``part`` times the
+        gradient norm.
         """
 
     def run(self, tol: float, max_iter: int) -> Status:
-        """Take up to ``max_iter`` steps, until the tolerance is reached or rounding prevents progress."""
+        """Take steps until the gap is at most ``tol`` or rounding prevents progress; return the status.
+
+        At most ``max_iter`` steps are taken.
+        """
         best, stalled = self.point.gap, 0
         while self.point.gap > tol:
             if self.n_iter == max_iter or stalled == PATIENCE:
@@ -173,7 +184,7 @@ class Descent(ABC):
         return "optimal"
 
     def polish(self) -> None:
-        """Take one more step, which squares the error, so that the result does not depend on the start."""
+        """Take one more step, which squares the error, so that the result hardly depends on the start."""
         following = self._following(FORCING_LAST, 0.0)
         self._go_to(self.point if following is None or following.gap > self.point.gap else following)
 
@@ -183,15 +194,15 @@ class Descent(ABC):
             self.report(Progress(self.n_passes, point.primal, point.dual, point.gap, point.n_active))
 
     def _following(self, part: float, shortest: float) -> Point | None:
-        """Return the point after a Newton step or a part of it.
+        """Return the point after a Newton step, shortened if P does not decrease enough.
 
-        Returns None if P does not decrease and the gap is not halved.
+        Returns None if the step neither decreases P nor halves the gap.
         """
         point, gradient = self.point, self.point.w - self.point.v
         self.n_iter += 1
         try:
             step = self._newton_step(gradient, part, shortest)
-        except np.linalg.LinAlgError:  # the rows are so long that the added identity is lost in rounding
+        except np.linalg.LinAlgError:  # rows are so long that the identity in the Hessian of P is lost in rounding
             return None
         following, slope = self._at(point.w + step), float(gradient @ step)
         # Rounding may hide a small decrease; a search for a shorter step would not find it either.
@@ -272,7 +283,7 @@ def _softened(rows: Rows, most: float) -> Rows:
 def _interpolated(source: RowSource, point: Point, tol: float, status: Status, n_iter: int, n_passes: int) -> Solution:
     r"""Solve for α instead of w, because costs are so high that the slack of the active rows is lost in rounding.
 
-    α and w are computed from the matrix :math:`U_A` of the active rows:
+    α and w are computed from the matrix :math:`U_A` of the active rows; negative α are replaced by 0:
 
     .. math:: \Bigl(U_A U_A^T + \operatorname{diag} \frac{1}{2C}\Bigr) \alpha = 1, \qquad w = U_A^T \alpha
     """
@@ -390,7 +401,7 @@ def _add_active(X, p, along, base, costs, w, v, hessian):  # type: ignore[no-unt
 
 
 def _active(block: Rows, w: Array) -> tuple[Array, Array, Array]:
-    """Return the positions in the source, the rows and the costs of a block's active rows (with margin below 1)."""
+    """Return a block's active rows (margin below 1, positive cost): positions in the source, rows and costs."""
     index = np.flatnonzero((block @ w < 1) & (block.costs > 0))
     return index + block.start, block[index], block.costs[index]
 

@@ -2,7 +2,8 @@ r"""Solver for many small squared-hinge problems that share their points but dif
 
 Newton's method of :mod:`~hyplearn.solvers.svm.squared_hinge` is applied to all unsolved problems at once. A few matrix
 products compute the margins, gradients and Hessians of all these problems. The problems of all classes and folds are
-thus solved in one call instead of hundreds, without compiled code. Problems with the same centre share a *set* of rows.
+thus solved in one call instead of hundreds, without compiled code. The *centre* of a problem is the reference point of
+its rows; problems with the same centre share a *set* of rows.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ MOST_PRODUCTS, KEPT_NUMBERS = 256, 2**24
 
 @dataclass(frozen=True)
 class TogetherSolution:
-    """Weights, objective and duality gap of each problem."""
+    """Weights, objective and duality gap of each of B problems with m columns."""
 
     W: Array  # weights, of shape (B, m)
     primal: Array  # P(w) of each problem
@@ -44,11 +45,11 @@ class TogetherSolution:
 class Problems:
     """One-vs-rest problems on the same points; problems that share a set of rows are consecutive."""
 
-    rows: Array  # rows of every set, of shape (S, n, m)
+    rows: Array  # S sets of n rows with m columns, of shape (S, n, m)
     sets: Array  # index of each problem's set of rows, of shape (B,), in ascending order
-    codes: Array  # class of each row
+    codes: Array  # class of each row, of shape (n,)
     positives: Array  # positive class of each problem, of shape (B,)
-    costs: Array  # one column of costs per fold, of shape (n, F)
+    costs: Array  # costs of the rows, of shape (n, F), where F is 1, the number of folds or the number of problems
     columns: Array  # index of each problem's column in ``costs``, of shape (B,)
 
     @classmethod
@@ -73,16 +74,16 @@ class Problems:
         )
 
     def at_costs(self, C: Array | float) -> "Problems":
-        """Multiply the costs by C, which is one number for all problems or one number for each problem."""
+        """Return the problems with costs multiplied by C, one number for all problems or one number for each."""
         each = np.broadcast_to(C, len(self.positives))
         if np.all(each == each[0]):
             return self._with(costs=each[0] * self.costs)
         return self._with(costs=each * self.costs[:, self.columns], columns=np.arange(len(each)))
 
     def _with(self, **changes: Array) -> "Problems":
-        """Return a copy with changed fields other than ``rows``.
+        """Return a copy in which the given fields are replaced; ``rows`` must not be among them.
 
-        Products of columns that are already computed are reused.
+        The products of columns are reused if they have been computed.
         """
         other = replace(self, **changes)
         if "products" in vars(self):
@@ -102,7 +103,7 @@ class Problems:
         return column_products(self.rows[sets]) if _has_few_pairs(self.rows) else None
 
     def signs(self, problems: slice | int) -> Array:
-        """Return the labels ±1 of all rows in the given problems, one row per problem."""
+        """Return the labels ±1 of all rows in the given problems, as an array of shape (number of problems, n)."""
         return np.where(np.atleast_1d(self.positives[problems])[:, None] == self.codes, 1.0, -1.0)
 
 
@@ -141,7 +142,8 @@ def solve_together(
         # The solutions lie in the span of the rows, so the rows are rotated into n coordinates.
         Q, R = np.linalg.qr(_transposed(problems.rows))
         within = None if start is None else _times(start, problems.sets, Q)
-        found = solve_together(replace(problems, rows=_transposed(R)), tol=tol, max_iter=max_iter, start=within)
+        rotated = replace(problems, rows=_transposed(R))
+        found = solve_together(rotated, tol=tol, max_iter=max_iter, start=within, group_numbers=group_numbers)
         return replace(found, W=_times(found.W, problems.sets, _transposed(Q)))
     W = np.zeros((B, m)) if start is None else start.copy()
     primal, gap, n_iter = np.empty(B), np.empty(B), 0
@@ -183,16 +185,16 @@ def _times(vectors: Array, sets: Array, matrices: Array) -> Array:
 
 @cache
 def _places(m: int) -> Array:
-    """Return the position of each entry of an (m, m) matrix in the result of :func:`column_products`."""
+    """Return the index of each pair of m columns in the result of :func:`column_products`, as a flat (m, m) matrix."""
     places, (i, j) = np.empty((m, m), dtype=np.int64), np.triu_indices(m)
     places[i, j] = places[j, i] = np.arange(len(i))
     return places.ravel()
 
 
 class _Group:
-    """Group of problems whose Newton steps are computed together; solved problems take no further steps.
+    """Group of problems whose Newton steps are computed together; a solved problem takes at most one more step.
 
-    Arrays have one row per problem: the labels y, the costs ``doubled`` = 2C, and the slacks
+    Arrays have one row per problem: the labels y (``signs``), the doubled costs 2C (``doubled``), and the slacks
     ``max(0, 1 - y ⟨x, w⟩)``.
     """
 
@@ -207,7 +209,10 @@ class _Group:
         self.W, self.primal, self.gap = W.copy(), np.empty(len(W)), np.full(len(W), np.inf)
 
     def solve(self, tol: float, max_iter: int) -> int:
-        """Take steps until every problem is solved or makes no more progress; return the number of steps."""
+        """Take steps until every problem is solved or makes no more progress; return the number of steps.
+
+        At most ``max_iter`` steps are taken.
+        """
         open_, ends = np.arange(len(self.W)), np.zeros(len(self.W), dtype=bool)
         slacks, sums, primal = self._at(self.W, open_)
         self.primal[:] = primal
@@ -215,8 +220,8 @@ class _Group:
             gradient = self.W[open_] - sums
             gap = 0.5 * np.einsum("bm,bm->b", gradient, gradient) / np.maximum(1.0, primal)
             self.gap[open_] = gap
-            # A solved problem takes one more step, which squares the error, so that the result does not depend on the
-            # start.
+            # A solved problem takes one more step, which squares the error, so that the result hardly depends on the
+            # start. This step is omitted if the gap is at most tol².
             left, ends[open_] = ~ends[open_] & (gap > tol**2), gap <= tol
             if not left.any() or n_iter == max_iter:
                 break
@@ -278,7 +283,7 @@ class _Group:
 
 
 def _hessian(rows: Array, weights: Array) -> Array:
-    """Return the Hessian of one problem, computed from its active rows."""
+    """Return the Hessian of one problem, computed from its active rows, which have non-zero weights."""
     active = np.flatnonzero(weights)
     scaled = np.sqrt(weights[active])[:, None] * rows[active]
     return scaled.T @ scaled + np.eye(rows.shape[1])

@@ -1,17 +1,19 @@
 r"""SVMs that cannot be solved directly in float64, because the norms or costs of their rows differ too much.
 
-The computed margin of a row has an error of about :math:`\epsilon \|u\| \|w\|`. For a row longer than
-:math:`1 / (\epsilon \|w\|)` it has no correct digits, and high costs magnify its error. The remedy is to solve a
-slightly harder or softer problem whose bounds also hold for the given problem:
+The computed margin :math:`\langle u, w \rangle` of a row u has an error of about :math:`\epsilon \|u\| \|w\|`, where ε
+is the machine epsilon. For a row longer than :math:`1 / (\epsilon \|w\|)`, the margin has no correct digits, and high
+costs magnify its error. The remedy is to solve a slightly harder or softer problem, whose w and α also give bounds for
+the given problem:
 
-- If a row is multiplied by a factor σ < 1 and its cost is divided by σ, its loss does not decrease, and σ times its α
-  is feasible for the original row. Long rows are shortened in this way until their margins have correct digits.
-- Costs are capped, because α of a row is at most about :math:`\|w\| / \|u\|`, and a higher cost only magnifies rounding
-  errors.
+- If a row is multiplied by a factor σ < 1 and its cost is divided by σ, its loss does not decrease, and σ times the α
+  of the shortened row is feasible for the original row. Long rows are shortened in this way until their margins have
+  correct digits.
+- Costs are capped, because the α of a row is at most about :math:`\|w\| / \|u\|`, and a higher cost only magnifies
+  rounding errors.
 - w is scaled up slightly, so that rows on the margin lie above it despite rounding errors.
 
 A problem with the squared hinge loss is solved as a hard-margin problem with one more column per row: its rows are
-:math:`(u_i, \; e_i / \sqrt{2 C_i})`.
+:math:`(u_i, \; e_i / \sqrt{2 C_i})`, where :math:`e_i` is the i-th unit vector.
 """
 
 from typing import NamedTuple
@@ -52,7 +54,7 @@ def applies(rows: tuple[int, int], loss: str) -> bool:
 
 
 def solve_uneven(rows: Rows, loss: str, tol: float) -> Candidate:
-    """Return the best solution found for explicit rows in memory; rows with cost 0 have α = 0."""
+    """Return the best solution found for rows stored as the matrix ``rows.X``; rows with cost 0 have α = 0."""
     paid = np.flatnonzero(rows.costs > 0)
     U, C = rows.X[paid], rows.costs[paid]
     hard = bool(np.isinf(C[0]))
@@ -79,7 +81,10 @@ def solve_uneven(rows: Rows, loss: str, tol: float) -> Candidate:
 
 
 def _solve_in_reach(U: Array, C: Array, lengths: Array, norm: float, cap: float, tol: float) -> tuple[Array, Array]:
-    """Solve the problem with shortened rows and capped costs, scaled so that ‖w‖ is about 1; return w and α."""
+    """Solve the problem with shortened rows and capped costs; return w and α of the given problem.
+
+    The problem is scaled by ``norm``, an estimate of ‖w‖, so that the norm of its solution is about 1.
+    """
     shorter = np.minimum(1.0, REACH / (lengths * norm))
     costs = np.minimum(C / shorter / norm**2, cap / (lengths * shorter * norm))
     box = solve_box((shorter * norm)[:, None] * U, costs, tol=tol / 4)
