@@ -49,8 +49,8 @@ __all__ = [
     "predict_to_file",
     "save",
 ]
-# Maps public names to their modules; all other public names are in ``estimators``. A module is imported when one of its
-# names is first used, so that ``hyplearn --version`` and the import of a single module take less than a second.
+# Modules of the public names that are not in ``estimators``. A module is imported when one of its names is first used,
+# so that ``hyplearn --version`` and the import of a single module do not load the whole package.
 _HOMES = {
     "HyperboloidSVC": "paper",
     "explore": "explorer",

@@ -26,7 +26,7 @@ PATIENCE = 1.0
 
 
 def choose_cache() -> None:
-    """Make numba cache functions in a temporary folder, or not at all, if its usual cache folders are not writable."""
+    """If none of numba's usual cache folders is writable, make numba use a temporary folder, or no cache at all."""
     if os.environ.get("NUMBA_CACHE_DIR") or any(_is_writable(place) for place in _usual_places()):
         return
     folder = _temporary_folder()

@@ -76,7 +76,7 @@ def surprises_named(path: Path | str) -> Iterator[None]:
 
 
 def check_unpacked(name: str, unpacked: int, packed: int, advice: str) -> None:
-    """Raise an error if the unpacked size of a file exceeds the limit, as for a decompression bomb."""
+    """Raise an error if the unpacked size of a file exceeds the limit, as that of a decompression bomb does."""
     if unpacked > LARGEST_UNPACKED and unpacked > MOST_TIMES * packed:
         raise ValueError(
             f"{name} unpacks to {unpacked / 2**30:.1f} GiB, {unpacked // max(packed, 1):,} times its size; the "
@@ -154,7 +154,7 @@ class WatchedFile(Watched):
 
 
 class WatchedFolder(Watched):
-    """A folder in which no file may be changed, added or removed after it has been opened."""
+    """A folder that must not change after it has been opened: no file in it may be changed, added or removed."""
 
     kind = "folder"
 
@@ -193,7 +193,8 @@ def place_of(path: str | os.PathLike[str], kind: str = "") -> Path:
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a temporary file that atomically replaces ``path`` on leaving the context, unless an error occurs.
 
-    If the system supports it, the temporary file has no name, so that a killed process leaves no file behind.
+    If the system supports it, the temporary file has no name until it is complete, so that a process that is killed
+    while it writes leaves no file behind.
     """
     target = place_of(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(8)}")
@@ -206,7 +207,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _nameless(folder: Path) -> BinaryIO | None:
-    """Open an unnamed file, which is removed when its process ends; return None if the system does not support it."""
+    """Open an unnamed file, which is deleted when it is closed; return None if the system has no such files."""
     if not hasattr(os, "O_TMPFILE") or not Path("/proc/self/fd").is_dir():
         return None
     try:
@@ -255,7 +256,7 @@ def taking_the_place(temporary: Path, target: Path) -> Iterator[None]:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
-            error.filename = str(target)  # the error that the disk is full, for example, names no file
+            error.filename = str(target)  # some errors, such as that of a full disk, name no file
         raise
     sync_folder(target.parent)
 

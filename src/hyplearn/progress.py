@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias
 
-# Minimum number of seconds between two lines about one pass, so that the log of a long fit stays short.
+# Minimum number of seconds between two lines about the current pass, so that the log of a long fit stays short.
 LINE_INTERVAL = 5.0
 
 

@@ -1,10 +1,10 @@
-"""Feature maps from the ball to Euclidean space at a reference point p, which provide the rows for linear classifiers.
+"""Feature maps at a reference point p, from the ball to Euclidean space; they provide rows for linear classifiers.
 
 Both feature maps are accurate up to the rim and well-defined at p. With s = x - p, the distance ``d = d(x, p)``, and
 the gaps ``g_x = 1 - c‖x‖²`` and ``g_p = 1 - c‖p‖²``, the features of x are:
 
-- z features, of length ``sinh(√c d) / √c``: ``z = (2 / g_x) (s - (c‖s‖² / g_p) p)``;
-- frame coordinates, of length d: ``σ_p log_p(x) = z · ρ / sinh ρ`` with ``ρ = √c d`` and the conformal factor
+- z features, of norm ``sinh(√c d) / √c``: ``z = (2 / g_x) (s - (c‖s‖² / g_p) p)``;
+- frame coordinates, of norm d: ``σ_p log_p(x) = z · ρ / sinh ρ`` with ``ρ = √c d`` and the conformal factor
   ``σ_p = 2 / g_p``. They are the coordinates of the tangent vector log_p(x) in an orthonormal frame at p. If an
   isometry moves all points and p, all rows change by the same rotation or reflection.
 
@@ -86,12 +86,12 @@ def from_frame(v: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def eta(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Compute the weight η of each point in the paper's perceptron, for which ``z = η log_p(x)``.
+    r"""Compute the perceptron's weight η of each point x, for which ``z = η log_p(x)``.
 
     .. math:: \eta = \sigma_p \frac{\sinh(\sqrt c\, d)}{\sqrt c\, d}, \qquad d = d(x, p), \qquad
               \sigma_p = \frac{2}{1 - c\|p\|^2}
 
-    At x = p the weight is σ_p; the paper states 0.
+    At x = p the weight is σ_p; the paper on the perceptron (Chien, Pan, Tabaghi and Milenkovic, 2021) states 0.
     """
     X, p, c = check_rows(X, p, c)
     gaps, squares = row_gaps(X, c), squared_distances(X, p)

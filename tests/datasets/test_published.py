@@ -257,7 +257,9 @@ def test_a_failed_write_leaves_nothing_behind(server, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("fetch", [fetch_olsson, fetch_cifar10, fetch_fashion_mnist])
 def test_data_home_and_download_if_missing_are_passed_on(fetch, tmp_path):
-    with pytest.raises(FileNotFoundError, match=rf"nor in {tmp_path / 'home'}\.\n.*https://raw\.githubusercontent"):
+    with pytest.raises(
+        FileNotFoundError, match=rf"is not in {tmp_path / 'home'}, .*\n.*https://raw\.githubusercontent"
+    ):
         fetch(data_home=tmp_path / "home", download_if_missing=False)
 
 

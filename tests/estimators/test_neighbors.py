@@ -136,7 +136,10 @@ def test_a_second_fit_replaces_the_first():
     ("parameters", "message"),
     [
         ({"n_neighbors": 0}, "n_neighbors must be an integer of at least 1; got 0"),
-        ({"n_neighbors": 31}, r"n_neighbors must be at most 30, as there are 30 training points; got 31.\nPass fewer"),
+        (
+            {"n_neighbors": 31},
+            r"n_neighbors must be at most 30, as there are 30 training points; got 31.\nPass a smaller",
+        ),
         ({"weights": "inverse"}, 'weights must be "uniform" or "distance"; got \'inverse\''),
         ({"curvature": 0.5}, "curvature must be a negative finite number"),
         ({"outside": "clip"}, "outside must be"),

@@ -90,5 +90,5 @@ def test_rows_off_the_hyperboloid_are_reported():
 def test_a_matrix_that_is_not_orthogonal_is_rejected():
     with pytest.raises(ValueError, match=r"orthogonal.*differs from the identity by up to 3"):
         rotate([0.1, 0.2], [[2, 0], [0, 1]])
-    with pytest.raises(ValueError, match=r"shape \(2, 2\); got \(3, 3\)"):
+    with pytest.raises(ValueError, match=r"shape \(2, 2\); got shape \(3, 3\)"):
         rotate([0.1, 0.2], np.eye(3))

@@ -251,7 +251,7 @@ def test_identical_points_of_two_classes_are_no_error():
 
 def test_stages_report_reaching_max_iter(overlapping):
     X, y = overlapping
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 steps.\nRaise max_iter(.|\n)*class right"):
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 steps \(class right\)\.\nRaise max_iter"):
         model = HyperboloidSVC(max_iter=2, calibration=None).fit(X, y)
     assert model.status_[0] == "max_iter"
 

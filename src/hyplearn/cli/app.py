@@ -24,8 +24,8 @@ from hyplearn import __version__
 if TYPE_CHECKING:
     from hyplearn.cli.output import Outcome
 
-# Module, function and one-line help of each command. Modules are imported only when one of their commands runs, so that
-# ``hyplearn --help`` takes less than a second.
+# Module, function and one-line help of each command. Modules are imported only when one of their commands is
+# requested, so that ``hyplearn --help`` takes less than a second.
 COMMANDS = {
     "embed": (
         "embed",
@@ -138,7 +138,7 @@ FLAGS = {"basis": "points", "key_added": "key"} | {
 # Pairs of a regular expression for advice to Python users and the equivalent advice for the command line.
 IN_SHELL = (
     (r"hyplearn\.embedding\.from_hyperboloid\([^)]*\)", "hyplearn embed DATA --method hyperboloid -o POINTS"),
-    (r"open_points\(\.\.\., points=\)", "--points"),
+    (r"points= to open_points", "--points"),
     (r"move the points inside with hyplearn\.geometry\.project", "pass --outside project"),
     (r"lower C\b", "lower --c"),
     (r"pass the absolute curvature c of your embedding", "pass the --curvature of your embedding"),
@@ -264,8 +264,8 @@ def _file_to_replace(output: Path | None = None, data: Path | None = None, **_: 
         return None
     from hyplearn.cli.cells import SUFFIXES
 
-    # Commands that write cells write all contents of the data file together with the results, so nothing is lost if the
-    # data file is replaced.
+    # The commands for AnnData files write all contents of the data file together with the results, so nothing is lost
+    # if the output replaces the data file.
     is_kept = output.suffix.lower() in SUFFIXES and data is not None and output.resolve() == data.resolve()
     return None if is_kept else output
 
@@ -286,7 +286,7 @@ def as_options(text: str) -> str:
 
 
 def _as_flag(found: re.Match[str]) -> str:
-    """Return the option for a matched argument, such as ``--label`` for ``label=``, or the match if there is none."""
+    """Return the option for a matched argument (``--label`` for ``label=``), or the match if it has no option."""
     name, value = found.groups()
     return f"--{FLAGS[name]} {value}".rstrip() if name in FLAGS else found[0]
 
@@ -339,7 +339,7 @@ def _options(
 
 
 def _name(app: typer.Typer, table: dict[str, tuple[str, str, str]]) -> None:
-    """Add a placeholder with one-line help for each command in a table, so that --help imports no command modules."""
+    """Add a placeholder with one-line help for each command in ``table``, so that ``hyplearn --help`` imports none."""
     for name, (_, _, line) in table.items():
         app.command(name, help=line)(lambda: None)
 

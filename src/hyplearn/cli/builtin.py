@@ -1,4 +1,7 @@
-"""Commands that need no user data: ``hyplearn datasets``, ``demo`` and ``reproduce``."""
+"""Commands that need no user data: ``hyplearn datasets``, ``demo`` and ``reproduce``.
+
+``reproduce`` reruns experiments of the paper (Chien, Pan, Tabaghi and Milenkovic, 2021).
+"""
 
 import subprocess
 import sys

@@ -149,7 +149,7 @@ def scores_table(title: str, scores: list[Score], *, first: int | None) -> Any:
 def baselines() -> dict[str, Any]:
     """Return the baselines: Euclidean classifiers that tune C in each training fold, and a majority-class dummy."""
     softmax = LogisticRegression(solver="newton-cholesky", max_iter=1000)
-    # Rows are shuffled, because the rows of a file may be sorted, for example in the order of a tree.
+    # Shuffle the rows, because consecutive rows of a file may be similar, for example siblings in a tree.
     inner = StratifiedKFold(3, shuffle=True, random_state=0)
     return {
         "Euclidean softmax, tuned": GridSearchCV(softmax, {"C": COSTS}, cv=inner),

@@ -118,7 +118,7 @@ def _reference(text: str) -> Any:
     except ValueError:
         known = ", ".join(sorted(STRATEGIES))
         raise typer.BadParameter(
-            f"{text!r} is not one of {known} or none, nor coordinates such as 0.1,-0.2.", param_hint="--reference"
+            f"{text!r} is neither a strategy ({known}, none) nor a point such as 0.1,-0.2.", param_hint="--reference"
         ) from None
 
 

@@ -42,9 +42,9 @@ class Data(NamedTuple):
     """Points from a file, with their labels and names.
 
     ``y`` and ``names`` are None if the file does not contain labels or names; ``y`` is also None if labels were not
-    requested or some are missing. ``columns`` contains the column names of a table, grouped by role, and is None for
-    other files. ``extras`` maps the names of additionally requested columns to their values. ``left_out`` is the number
-    of rows that were omitted because they have no label.
+    requested, or if :func:`read_points` found a point without a label. ``columns`` contains the column names of a
+    table, grouped by role, and is None for other files. ``extras`` maps the names of additionally requested columns to
+    their values. ``left_out`` is the number of rows that were omitted because they have no label.
     """
 
     path: Path

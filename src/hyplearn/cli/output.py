@@ -51,7 +51,7 @@ class Outcome:
 
 
 def visible(text: str) -> str:
-    """Replace characters that control a terminal or hide text with escape sequences; keep line feeds and tabs."""
+    """Escape the characters that control a terminal or hide text; line feeds and tabs are kept."""
     return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -68,7 +68,7 @@ def check_output(output: Path, suffixes: Sequence[str]) -> None:
 
 
 def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
-    """Print an outcome to stdout, and notes and warnings to stderr; with ``as_json``, print all as one JSON object."""
+    """Print an outcome to stdout, and notes and warnings to stderr; with ``as_json``, print one JSON object."""
     if as_json:
         extra = {"notes": list(outcome.notes), "warnings": warned}
         with _written_or_dropped():
@@ -96,7 +96,7 @@ def show_error(message: str, as_json: bool) -> None:
 
 @contextmanager
 def _written_or_dropped() -> Iterator[None]:
-    """Flush stdout after the context; if that fails, discard the output, so that Python does not flush it at exit."""
+    """Flush stdout at the end of the context; if writing fails, discard the output that Python would flush at exit."""
     try:
         yield
         sys.stdout.flush()
@@ -174,9 +174,9 @@ def facts(pairs: dict[str, str]) -> Table:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, best: int | None = None) -> Group:
-    """Return a table with a title, in which numbers are right-aligned and row ``best`` is bold.
+    """Return a table with a title; columns that contain digits are right-aligned, and row ``best`` is bold.
 
-    Only the first column is wrapped; it is always left-aligned.
+    The first column is always left-aligned. Only this column is wrapped.
     """
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     columns, rows = [cell_text(name) for name in columns], [[cell_text(cell) for cell in row] for row in rows]

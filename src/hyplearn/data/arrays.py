@@ -197,7 +197,8 @@ class ArrayPoints(PointSource):
             )
         if 0 in shape:
             raise ValueError(
-                f"{self.name} holds no coordinates: its shape is {shape}.\nPass points with at least one coordinate."
+                f"{self.name} holds no coordinates: its shape is {shape}.\n"
+                "Pass at least one point with at least one coordinate."
             )
         for role, array, kinds in (("labels", y, "biufUOM"), ("weights", weights, "biuf")):
             allowed = kinds + "S" if isinstance(X, np.ndarray) and role == "labels" else kinds

@@ -26,7 +26,7 @@ Names: TypeAlias = str | Sequence[str] | None
 
 
 class Wanted(NamedTuple):
-    """Names of columns or arrays passed by the caller; without them, naming conventions determine points and labels."""
+    """Names that the caller passed for columns or arrays; without them, naming conventions are used."""
 
     # Names of the coordinate columns, or the name of the array of points.
     points: Names = None

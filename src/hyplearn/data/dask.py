@@ -289,7 +289,7 @@ def _parts(collection: Any) -> list[Any]:
 def _place_chunks(
     client: Client, parts: Sequence[Sequence[Any]], collections: Sequence[Any]
 ) -> tuple[list[Any], list[Group] | None]:
-    """Start to compute the chunks; return their futures, and one group of chunks per worker.
+    """Start computing the chunks; return their futures, and one group of chunks per worker.
 
     If a collection is persisted, its chunks are already on workers, and None is returned instead of the groups.
     Otherwise each worker gets consecutive chunks, which remain one group even if another worker computes some of them.

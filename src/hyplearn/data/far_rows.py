@@ -53,7 +53,7 @@ NAMED = 5
 
 
 class Fences(NamedTuple):
-    """Centre of each class, and the distance (in units of 1/√c) from the centre beyond which rows are far."""
+    """Centre of each class, and the distance from it (in units of 1/√c) beyond which rows are far."""
 
     centres: Array
     radii: Array
@@ -97,7 +97,7 @@ class FarRows(NamedTuple):
 class Grouped(NamedTuple):
     """Rows grouped by class."""
 
-    columns: Array  # one column per row
+    columns: Array  # coordinates of the rows as an array of shape (d, n)
     gaps: Array
     shares: Array  # weights of the rows, which sum to 1 within each class
     counts: Array  # number of rows in each class
@@ -228,7 +228,7 @@ def robust_centres(
     r"""Return the robust centre of each class, which minimises :math:`\sum w \log \cosh \rho`.
 
     The sum is over the rows of the class, w is the weight of a row, and ρ is its distance to the centre in units of
-    1/√c. Newton's method starts at ``start``, by default at the origin, and stops if no step is longer than
+    1/√c. The iteration starts at ``start``, by default at the origin, and stops if no step is longer than
     ``shortest``.
     """
     classes = _by_class(X, codes, gaps, weights, n_classes)
@@ -253,10 +253,10 @@ def _by_class(X: Array, codes: Array, gaps: Array, weights: Array, n_classes: in
 def _derivatives(rows: Grouped, M: Array, c: float) -> tuple[Array, Array | None]:
     r"""Return the negative gradients of :math:`\sum w \log \cosh \rho` at the rows of M, and the Hessians.
 
-    Row i of M is the base point for the rows of class i. The negative gradient is the weighted mean of the Klein
-    coordinates k = √c z / cosh ρ of the rows about this point, where z is the tangent vector of length sinh(ρ) / √c
-    that points to the row. The Hessian is the weighted mean of I - k kᵀ, plus RIDGE on the diagonal. In more than
-    FEW_DIMENSIONS dimensions the Hessians are not computed, and None is returned instead.
+    Row i of M is the base point for the rows of class i, whose weights w sum to 1. The negative gradient is the
+    weighted mean of the Klein coordinates k = √c z / cosh ρ of the rows about this point, where z is the tangent vector
+    of length sinh(ρ) / √c that points to the row. The Hessian is the weighted mean of I - k kᵀ, plus RIDGE on the
+    diagonal. In more than FEW_DIMENSIONS dimensions the Hessians are not computed, and None is returned instead.
     """
     d, counts = M.shape[1], rows.counts
     m = np.repeat(M.T, counts, axis=1)

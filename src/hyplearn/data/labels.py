@@ -54,7 +54,7 @@ def as_objects(labels: Iterable[Any]) -> Array:
 
 
 def check_present(labels: Sequence[Any], start: int = 0) -> None:
-    """Raise if labels are missing; ``start`` is the row of the first label in the source."""
+    """Raise if labels are missing; ``labels[0]`` is in row ``start`` of the source."""
     missing = [row for row, label in enumerate(labels) if _is_missing(label)]
     if missing:
         are = "is" if len(missing) == 1 else "are"
@@ -65,17 +65,17 @@ def check_present(labels: Sequence[Any], start: int = 0) -> None:
 
 
 def _is_missing(label: Any) -> bool:
-    """Return whether a label is None, NaN or pandas.NA (whose comparisons cannot be converted to bool)."""
+    """Return whether a label is None, pandas.NA, or unequal to itself, such as NaN and NaT."""
     if label is None or isinstance(label, str):
         return label is None
     try:
         return bool(label != label)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError):  # comparisons of pandas.NA cannot be converted to bool
         return type(label).__name__ == "NAType"
 
 
 def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
-    """Return the sorted distinct labels, and the index of each row's label; ``start`` is the number of the first row.
+    """Return the sorted distinct labels, and the index of each row's label; ``y[0]`` is in row ``start`` of the source.
 
     Integers with a small range and floats with two distinct values are encoded without sorting the rows, which is
     faster. Objects are compared with Python's ``==``, because NumPy ignores trailing NULs when it compares strings.

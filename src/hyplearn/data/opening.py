@@ -86,7 +86,8 @@ def open_points(
     Returns
     -------
     PointSource
-        Source of points that can be read repeatedly. Only a few of its blocks are in memory at a time.
+        Source of points that can be read repeatedly. If the points take more than `memory`, only a few blocks are in
+        memory at a time.
 
     Examples
     --------

@@ -139,7 +139,7 @@ def _columns(path: Path, schema: Any, wanted: Wanted) -> tuple[Columns, tuple[An
 
     with damage_named(path):
         # Pandas stores the index of a data frame in columns named __index_level_0__, __index_level_1__, and so on. They
-        # are ignored, because they would be taken for coordinates.
+        # are ignored, because they would otherwise be taken for coordinates.
         types = {field.name: field.type for field in schema if not field.name.startswith("__index_level_")}
     is_number = pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal
     texts = {name for name, kind in types.items() if not any(check(kind) for check in is_number)}

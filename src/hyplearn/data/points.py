@@ -27,8 +27,8 @@ MEMORY = 2**27
 # few milliseconds, so that threads can share a pass and interrupts are handled quickly. The value is the same for any
 # number of threads, so that sums over blocks are the same, too.
 BLOCK_NUMBERS = 2**20
-# Size of a piece of a block, again rows times columns: small enough that the rows that a solver computes from a piece
-# stay in the cache of the processor.
+# Size of a piece of a block, again rows times columns: small enough that the feature rows that a solver computes from a
+# piece stay in the cache of the processor.
 PIECE_NUMBERS = 2**17
 
 
@@ -46,7 +46,7 @@ class Block(NamedTuple):
         return Block(self.X[index], y, weights, self.start)
 
     def pieces(self, numbers: int) -> Iterator["Block"]:
-        """Split the block into pieces in which rows times columns is about ``numbers``."""
+        """Split the block into pieces with about ``numbers`` coordinates each; the last piece may be smaller."""
         step = max(1, numbers // self.X.shape[1])
         for first in range(0, len(self.X), step):
             yield self.taken(slice(first, first + step))._replace(start=self.start + first)
@@ -145,7 +145,7 @@ class PointSource(ABC):
                     yield result
 
     def visits(self, function: Visitor[T], state: T, *, threads: int = 1, first: int = 0) -> Iterator[T]:
-        """Update ``state = function(block, state, threads)`` with each block, and yield each new state.
+        """Compute ``state = function(block, state, threads)`` for each block, and yield each new state.
 
         The blocks are processed in order, starting at block ``first``.
         """
@@ -263,7 +263,7 @@ def checksum(array: Array, so_far: int = 0) -> int:
 def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) -> None:
     """Raise unless a block has ``n_features`` columns of floats, and one label and one weight per row.
 
-    Weights must be finite and not negative. Labels may be absent if ``labelled`` is False, and weights in any case.
+    Weights must be finite and not negative. Labels are optional if ``labelled`` is False; weights are always optional.
     """
     X, y, weights = block.X, block.y, block.weights
     if X.ndim != 2 or X.shape[1] != n_features or X.dtype not in (np.float32, np.float64):
@@ -302,7 +302,7 @@ def rows_named(block: Block, name: str) -> Iterator[None]:
 
 
 def check_finite_rows(X: Array, name: str) -> None:
-    """Raise if coordinates are NaN or infinite; the error gives the first such row."""
+    """Raise if coordinates are NaN or infinite; the error reports the first affected row."""
     finite = np.isfinite(X)
     if not finite.all():
         where = tuple(np.argwhere(~finite)[0])
@@ -319,7 +319,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def check_finite(block: Block, name: str) -> None:
-    """Raise if coordinates are NaN or infinite, or labels are NaN; the error gives the first such row."""
+    """Raise if coordinates are NaN or infinite, or labels are NaN; the error reports the first affected row."""
     check_finite_rows(block.X, name)
     if block.y is not None and block.y.dtype.kind == "f" and (missing := np.isnan(block.y)).any():
         raise ValueError(

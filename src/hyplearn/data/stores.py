@@ -110,7 +110,7 @@ class ZarrArray(StoredArray):
     def check(self) -> None:
         """Raise if a chunk was changed or removed.
 
-        If the store is not local, only removed chunks are detected, and nothing if the array is sharded.
+        If the store is not local, only removed chunks are detected; if the array is also sharded, nothing is detected.
         """
         super().check()
         if self.file is None:
@@ -244,7 +244,7 @@ class Store:
     def points(self, wanted: Wanted) -> ArrayPoints:
         """Return the points with labels and weights.
 
-        If the names of points or labels are not given, naming conventions are used.
+        If ``wanted`` does not name the arrays of points or labels, they are found by naming conventions.
         """
         is_array = isinstance(wanted.points, str) and wanted.points in self.content
         if wanted.basis is not None or ("obsm" in self.content and not is_array):

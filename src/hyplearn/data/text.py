@@ -14,7 +14,7 @@ from hyplearn.data.points import Block, counted
 from hyplearn.files import WatchedFile, check_kind
 from hyplearn.types import Array
 
-# Number of lines per batch. Batches of 10,000 lines would more than double the time through garbage collection: 4.7 s
+# Number of lines per batch. With batches of 10,000 lines, garbage collection would more than double the time: 4.7 s
 # instead of 2.0 s for 1e6 lines of 3 fields. Two faster readers are not used: numpy.loadtxt (1.1 s) does not read
 # labels, and pyarrow.csv (0.45 s) by default treats the first row as a header, reads 007 as 7 and accepts an unclosed
 # quote.

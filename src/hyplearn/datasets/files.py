@@ -1,4 +1,7 @@
-"""Readers for local files: points in any supported format, images, and an embedding of mini-ImageNet."""
+"""Readers for local files: points in any supported format, images, and an embedding of mini-ImageNet.
+
+The paper mentioned in the messages is by Chien, Pan, Tabaghi and Milenkovic (2021).
+"""
 
 import gzip
 import math
@@ -166,7 +169,7 @@ def load_cifar10_images(*, data_home: Location | None = None) -> Bunch:
 def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
     """Load images of mini-ImageNet from an archive that you have saved.
 
-    The paper uses 5,600 training and 2,400 test images in 20 classes.
+    The paper by Chien, Pan, Tabaghi and Milenkovic (2021) uses 5,600 training and 2,400 test images in 20 classes.
 
     Save the images as::
 
@@ -204,8 +207,9 @@ def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
 def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
     """Load an embedding of mini-ImageNet that you have computed and saved.
 
-    The paper uses an embedding of 5,600 training and 2,400 test images in 512 dimensions, computed as in Khrulkov et
-    al. (2020). The authors did not publish it. Save your own embedding in the format of their published embeddings::
+    The paper by Chien, Pan, Tabaghi and Milenkovic (2021) uses an embedding of 5,600 training and 2,400 test images in
+    512 dimensions, computed as in Khrulkov et al. (2020). The authors of the paper did not publish this embedding. Save
+    your own embedding in the format of the embeddings that they published::
 
         np.savez("mini-imagenet_poincare_embedding.npz", x_train=..., y_train=..., x_test=..., y_test=...)
         np.save("mini-imagenet_reference_points_gt.npy", points)  # optional, one row for each class

@@ -1,6 +1,7 @@
 """The mammals of WordNet, which are bundled with the package, and the embeddings published with the paper.
 
-Published embeddings are read from disk or downloaded, and their checksums are verified.
+The paper is by Chien, Pan, Tabaghi and Milenkovic (2021). Published embeddings are read from disk or
+downloaded, and their checksums are verified.
 """
 
 import csv
@@ -301,7 +302,11 @@ def _integers(labels: Array) -> Array:
 # Pooch is not used here, because it would add 8 packages and save only about 30 lines. Moreover, it has no
 # ``download_if_missing=False``, and its error for a missing network does not suggest a next step (pooch 1.9).
 def published_content(name: str, home: Path, download_if_missing: bool, publication: Publication) -> bytes:
-    """Read a published file from HYPLEARN_DATA or `home`; download it to `home` if it is missing or damaged there."""
+    """Return the contents of a published file, which is read from HYPLEARN_DATA or ``home``, or downloaded to ``home``.
+
+    A file that is missing, or damaged in ``home``, is downloaded if ``download_if_missing`` is True; otherwise an error
+    is raised.
+    """
     first = os.environ.get("HYPLEARN_DATA")
     if first and (given := Path(first).expanduser() / name).is_file():
         content = given.read_bytes()

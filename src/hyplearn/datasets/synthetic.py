@@ -1,4 +1,7 @@
-"""The paper's synthetic data: points of the ball on both sides of a geodesic hyperplane."""
+"""Synthetic data as in the paper (Chien, Pan, Tabaghi and Milenkovic, 2021).
+
+The data are points of the ball on both sides of a geodesic hyperplane.
+"""
 
 import itertools
 import numbers
@@ -12,8 +15,8 @@ from hyplearn.types import Array
 
 # Points are drawn in blocks. BLOCK_NUMBERS is the maximum number of coordinates per block (1 MiB), chosen so that a
 # block stays in the processor's cache while it is drawn and filtered. Within this limit, a block has at least
-# LEAST_BLOCK_ROWS rows, even if n_samples is smaller; otherwise, the search for a rare class would draw only a few
-# points per block.
+# LEAST_BLOCK_ROWS rows, even if n_samples is smaller: with smaller blocks, the search for a rare class would draw only
+# a few points at a time.
 BLOCK_NUMBERS = 2**17
 LEAST_BLOCK_ROWS = 1000
 
@@ -35,9 +38,9 @@ def make_ball_classification(
 ) -> tuple[Array, Array, Array, Array]:
     r"""Generate points of the Poincaré ball (c = 1), labelled by their side of a random hyperplane H(w, p).
 
-    As in the paper, the points are uniform, in the Euclidean sense, in the ball of the given radius; p has a uniformly
-    random direction, and w is a uniformly random unit vector. Points with :math:`d(x, H) \le` `margin` are replaced
-    with new ones.
+    As in the paper (Chien, Pan, Tabaghi and Milenkovic, 2021), the points are uniform, in the Euclidean sense, in the
+    ball of the given radius; p has a uniformly random direction, and w is a uniformly random unit vector. Points with
+    :math:`d(x, H) \le` `margin` are replaced with new ones.
 
     Parameters
     ----------
@@ -194,7 +197,7 @@ def _direction(rng: np.random.Generator, d: int) -> Array:
 
 
 def _generator(random_state: Any) -> np.random.Generator:
-    """Return a NumPy generator for any random_state that scikit-learn accepts; None means an unpredictable seed."""
+    """Return a NumPy generator for a seed, a RandomState or a generator; None means an unpredictable seed."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):

@@ -1,4 +1,4 @@
-"""Boundaries of any classifier, in an object with some of the methods of :class:`~hyplearn.decision.Decision`."""
+"""Adapter for the boundaries of any classifier, with some of the methods of :class:`~hyplearn.decision.Decision`."""
 
 from dataclasses import dataclass
 from typing import Any

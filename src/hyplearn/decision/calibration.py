@@ -19,8 +19,9 @@ classes, A has a normal prior. The variance of the prior is chosen like the C of
 share ε of rows that are assumed to have a random class. This share keeps probabilities away from 0
 (``hyplearn.solvers.choice``).
 
-The attribute ``sharpness`` of :class:`Calibration` is the exponent β in the calibration of version 0.1 and of the
-paper, in which each score has a separate sigmoid and :math:`P(k) \propto \sigma(s_k)^\beta`.
+The attribute ``sharpness`` of :class:`Calibration` is the exponent β in the calibration of version 0.1 and of the paper
+(Chien, Pan, Tabaghi and Milenkovic, 2021), in which each score has a separate sigmoid and
+:math:`P(k) \propto \sigma(s_k)^\beta`.
 """
 
 import warnings

@@ -55,7 +55,7 @@ StepReport: TypeAlias = Callable[[int, float, float], None]
 
 
 class Hydra(NamedTuple):
-    """Eigenpairs of the spectral solution: negated eigenvalues (0 if negative), and eigenvectors as columns."""
+    """Eigenpairs of the spectral solution: negated eigenvalues (0 for positive ones), and eigenvectors as columns."""
 
     values: Array
     vectors: Array

@@ -34,8 +34,8 @@ def choice_rows(data: TrainingData, most: int) -> LabelledBlock:
 class ChosenCost(NamedTuple):
     """Value of C and, if it was found by a search, results of the search.
 
-    ``W`` contains the weights from which the final fit starts, and ``held_out`` the values of held-out rows, for the
-    calibration.
+    ``W`` contains the weights of the linear functions from which the final fit starts. ``held_out`` contains the arsinh
+    of the scores of held-out rows, which are used for the calibration.
     """
 
     C: Any
@@ -77,7 +77,7 @@ class _Found(NamedTuple):
 class _Path:
     """Fits without held-out rows for several C; each starts from the solution for the nearest C that was tried before.
 
-    The distance between two values of C is that of their logarithms.
+    The nearest C has the smallest difference of logarithms.
     """
 
     def __init__(self, problems: Problems, dealt: Array, held: Array, n_folds: int, start: Array) -> None:

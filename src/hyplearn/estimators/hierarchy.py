@@ -23,7 +23,7 @@ class Hierarchy(NamedTuple):
 
     @classmethod
     def of(cls, source: Any, classes: Array) -> Self:
-        """Read a hierarchy and find all classes in it; raise if some are missing or have no common ancestor."""
+        """Read a hierarchy and find the classes in it; raise if a class is missing or they have no common ancestor."""
         parents = _parents(source)
         keys = [_key(label, parents) for label in classes.tolist()]
         missing = [label for label, key in zip(classes.tolist(), keys, strict=True) if key is None]

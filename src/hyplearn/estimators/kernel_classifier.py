@@ -110,7 +110,7 @@ class PoincareKernelClassifier(SoftmaxClassifier):
     coef_ : ndarray of shape (n_classes, n_columns), or (1, n_columns) for two classes
         W without its last column; for two classes the row of ``classes_[1]`` minus the row of ``classes_[0]``.
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
-        The last column of W.
+        The last column of W; for two classes its element for ``classes_[1]`` minus its element for ``classes_[0]``.
     status_ : ndarray of str of shape (1,)
         "optimal" if the tolerance is reached; otherwise "max_iter" or "stalled" (limited by rounding).
     primal_, dual_gap_ : ndarrays of shape (1,)
@@ -199,8 +199,8 @@ class PoincareKernelClassifier(SoftmaxClassifier):
     def _samples(self, data: TrainingData, kernel_map: KernelMap) -> tuple[ClassRows, RowSource]:
         """Return two representative samples of all rows.
 
-        The first one contains kernel rows. The second one is larger, and its kernel values are recomputed in every
-        pass.
+        The first one contains kernel rows. The second one is at least as large, and its kernel values are recomputed in
+        every pass.
         """
         n, columns = data.n_rows, kernel_map.projection.shape[1] + 1
         size = int(np.clip(n * columns // SAMPLE_RATIO, *SAMPLE_NUMBERS)) // columns

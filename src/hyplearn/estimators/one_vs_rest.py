@@ -161,9 +161,10 @@ class OneVsRest(BallClassifier):
             )
 
     def _calibrate(self, data: TrainingData, *, warned: bool, known: HeldOut | None = None) -> None:
-        """Fit ``calibration_`` to held-out values, which are computed unless they are ``known`` for all rows.
+        """Fit ``calibration_`` to held-out values.
 
-        With many rows (``SEEN_ROWS``), the values of training rows are used instead. ``warned`` is True if a
+        The values are taken from ``known`` if it is given and the calibration uses all rows; otherwise they are
+        computed. With many rows (``SEEN_ROWS``), the values of training rows are used instead. ``warned`` is True if a
         convergence warning was already given.
         """
         self._forget_calibration()

@@ -303,8 +303,8 @@ class PoincarePerceptron(PerceptronClassifier):
         Upper bound on the number of updates, ``mistake_bounds_["data"]``, computed for the separating hyperplane that
         was found. NaN if none was found, if weights are not integers, and after a continued fit or ``partial_fit``.
     mistake_bounds_ : dict of str to ndarray
-        All bounds: "data" (from the longest z), "paper" (from the radius of the data, as stated in the paper) and
-        "second_order" (NaN here).
+        All bounds: "data" (from the longest z), "paper" (from the radius of the data, as stated by Chien, Pan, Tabaghi
+        and Milenkovic, 2021) and "second_order" (NaN here).
 
     Examples
     --------
@@ -328,16 +328,17 @@ class PoincareSecondOrderPerceptron(PerceptronClassifier):
     """Poincaré second-order perceptron, which uses correlations of the mistakes so far to avoid further mistakes.
 
     Its normal vector is ``(aI + S Sᵀ)⁻¹ ξ``. The columns of S are the vectors z of all mistakes so far, and ξ is the
-    sum of their ``y z``, with y and z as in :class:`PoincarePerceptron`. In d dimensions, a mistake takes O(d²)
-    operations, and any other row takes O(d). With ``a=0``, every row takes O(d²) until the columns of S span the space.
+    sum of the vectors ``y z`` of these mistakes, with y and z as in :class:`PoincarePerceptron`. In d dimensions, a
+    mistake takes O(d²) operations, and any other row takes O(d). With ``a=0``, every row takes O(d²) until the columns
+    of S span the space.
 
     Parameters
     ----------
     reference : str, callable or array-like, default="means"
         The point through which each boundary passes, as in :class:`PoincarePerceptron`.
     a : float, default=1.0
-        Regularisation of the inverse, in units of ``‖z‖²``. With 0 the pseudo-inverse is used, as in the paper's
-        experiments; there is no mistake bound in this case.
+        Regularisation of the inverse, in units of ``‖z‖²``. With 0 the pseudo-inverse is used, as in the experiments of
+        Chien, Pan, Tabaghi and Milenkovic (2021); there is no mistake bound in this case.
     max_epochs, shuffle, random_state, keep, class_weight, calibration, folds, trim, n_jobs, warm_start
         As in :class:`PoincarePerceptron`, except that an average is taken over normal vectors of length 1.
     curvature, outside, verbose

@@ -54,7 +54,7 @@ def predict_to_file(
     verbose : bool, default=False
         Whether to print the number of finished rows at regular intervals.
     every : float
-        Minimum number of seconds between two lines printed by ``verbose``.
+        Minimum number of seconds between two printed lines, with ``verbose=True``.
     block_rows : int
         Number of rows per block. With a value other than the default, the last bits of the results may differ.
 

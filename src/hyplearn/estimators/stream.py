@@ -68,10 +68,10 @@ class StreamClassifier(OneVsRest):
         """Set the fitted attributes from the final state."""
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Update the model with a block of a stream, visiting each row once, in order.
+        """Update the model with the next rows of a stream, visiting each row once, in order.
 
-        The first call computes the reference points from its first block, unless ``reference`` is "origin" or contains
-        points. The calibration of an earlier fit is removed, so that the model has no probabilities.
+        The first call computes the reference points from the first block of X, unless ``reference`` is "origin" or
+        contains points. The calibration of an earlier fit is removed, so that the model has no probabilities.
 
         Parameters
         ----------

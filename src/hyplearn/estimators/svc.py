@@ -23,7 +23,6 @@ from hyplearn.estimators.stream import StreamClassifier
 from hyplearn.estimators.svc_rows import FreeRows, PointRows, RowKind, WidestRows
 from hyplearn.estimators.validation import InfeasibleError, absolute_curvature, check_stopping, known_data
 from hyplearn.progress import FitReporter
-from hyplearn.rows import RowSource
 from hyplearn.rows.built import ClassRowBuilder, RowBuilder, build_rows, row_costs
 from hyplearn.solvers.certificate import (
     Certificate,
@@ -61,7 +60,7 @@ def _streams(svc: "PoincareSVC") -> bool:
         return True
     raise AttributeError(
         f'partial_fit supports only loss="hinge" with a finite C; got loss="{svc.loss}", C={svc.C}.\n'
-        'Pass loss="hinge", or use fit.'
+        'Pass loss="hinge" and a finite C, or use fit.'
     )
 
 
@@ -79,7 +78,7 @@ class PoincareSVC(StreamClassifier):
     The boundary is then a generalised sphere: a geodesic hyperplane, an equidistant of a geodesic hyperplane, a
     horosphere or a sphere (see ``boundaries_``). With ``fit_intercept=False`` it is always a geodesic hyperplane. With
     ``reference=`` the features are coordinates relative to a reference point p, and the boundary is the geodesic
-    hyperplane through p with normal w: the SVM of the paper.
+    hyperplane through p with normal w: the SVM of Chien, Pan, Tabaghi and Milenkovic (2021), called the paper below.
 
     The model also keeps dual variables α, whose objective value proves how close w is to the optimum: ``dual_gap_`` is
     the proven bound, and :meth:`verify` recomputes it.
@@ -266,9 +265,9 @@ class PoincareSVC(StreamClassifier):
         return PointRows(self.reference, "frame" if self.margin == "bound" else "z")
 
     def _solve_together(self, data: TrainingData, chosen: ChosenCost) -> dict[int, Solution]:
-        """Solve all problems together if they are small; map the index of each solved problem to its solution.
+        """Solve all problems together if they are small; return the solutions that reached the tolerance.
 
-        A problem is solved if the solution has reached the tolerance. If the problems are not small, return {}.
+        The keys are the indices of the problems. If the problems are not small, return {}.
         """
         if not self._are_small(data):
             return {}
@@ -293,10 +292,9 @@ class PoincareSVC(StreamClassifier):
                 continue
             n_columns = self._rows.n_columns(data.n_features)
             yield partial(
-                _solve_counted,
-                data,
+                solve_svm,
                 build_rows(data, self._builder(k, data.c), self._cost(k), n_columns, threads=threads),
-                loss=self.loss,
+                loss=self.loss,  # type: ignore[arg-type]
                 tol=self.tol,
                 max_iter=self.max_iter,
                 start=None if starts is None else starts[k],
@@ -458,11 +456,12 @@ class PoincareSVC(StreamClassifier):
         """
         check_is_fitted(self)
         data = known_data(self, X, y, sample_weight)
-        if "online" in self.status_ or data.n_rows != self._n_rows:
-            seen = "partial_fit computes no certificate" if "online" in self.status_ else f"{self._n_rows} rows"
+        if "online" in self.status_:
+            raise ValueError("partial_fit computes no certificate to verify.\nCall fit, then pass its data to verify.")
+        if data.n_rows != self._n_rows:
             raise ValueError(
-                f"verify() needs the training data ({seen}); got {data.n_rows} rows.\n"
-                "Pass the data to which the model was fitted; after partial_fit, call fit first."
+                f"verify() needs the training data ({self._n_rows} rows); got {data.n_rows} rows.\n"
+                "Pass the data to which the model was fitted."
             )
         if self.n_support_.any() and not len(self.support_):
             raise ValueError(
@@ -547,13 +546,6 @@ class PoincareSVC(StreamClassifier):
             warn_unsolved(self, self.dual_gap_[worst], self.status_[worst], f"{self._names(unsolved)}; ")
 
 
-def _solve_counted(data: TrainingData, rows: RowSource, **options: Any) -> Solution:
-    """Solve a binary problem; for data that are read in blocks, count the passes at their source."""
-    before = data.points.n_passes
-    solution = solve_svm(rows, **options)
-    return solution if data.in_memory else replace(solution, n_passes=data.points.n_passes - before)
-
-
 def _descend(
     block: LabelledBlock, state: Sequence[Descent], threads: int, *, builders: Sequence[RowBuilder]
 ) -> list[Descent]:
@@ -588,7 +580,10 @@ def _sums_of_block(block: LabelledBlock, problem: VerifiedProblem, support: Arra
 
 
 def _least_distances(block: LabelledBlock, boundaries: Decision, positives: Array) -> Array:
-    """Return, for each problem, the smallest signed distance to the boundary from a point with positive weight."""
+    """Return the smallest distance from a point of the block to the boundary of each problem.
+
+    Distances are negative for points on the wrong side of the boundary. Points with weight 0 are left out.
+    """
     signs = (2 * (block.codes == k).view(np.int8) - 1 for k in positives)
     own = signs if block.weights is None else (own * (block.weights > 0) for own in signs)
     return boundaries.margins(block.X, block.gaps, own)

@@ -38,7 +38,10 @@ class RowKind(ABC):
 
     @abstractmethod
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """Return the reference point or centre of each problem, given the side (1 or 0) of every class in it."""
+        """Return the reference point or centre of each problem.
+
+        ``sides`` contains one array per problem, with the side (1 or 0) of every class.
+        """
 
     @abstractmethod
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
@@ -104,7 +107,7 @@ class WidestRows(PointRows):
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
         """Return, for each problem, a point of the hyperplane with the widest margin.
 
-        For a problem whose two sides no hyperplane separates, the point lies in the convex hulls of both sides.
+        If no hyperplane separates the two sides of a problem, the point lies in the convex hulls of both sides.
         """
         return np.stack([_point_of(widest(data, side)) for side in sides])
 

@@ -98,7 +98,7 @@ class TangentSpace(BallTransformer):
         X : array-like of shape (n_samples, n_features)
             Points in the ball.
         y : array-like of shape (n_samples,), optional
-            Labels, for the strategies that need them.
+            Labels, for the values of ``reference`` that need them.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the points in the computation of the reference point.
         """

@@ -235,8 +235,8 @@ def inside_rows(
     """Return the points, all of them inside the ball, and their gaps.
 
     Raise an error if rows lie on or outside the rim. With ``outside="project"``, warn instead and move these rows to
-    the largest radius of float64; the points are then returned as float64. With ``keep_dtype``, the dtype is kept, and
-    the rows are moved to its largest radius.
+    the largest radius that float64 can represent; the points are then returned as float64. With ``keep_dtype``, the
+    dtype of X is kept, and the rows are moved to the largest radius that this dtype can represent.
     """
     project, c = projects(estimator), absolute_curvature(estimator.curvature)
     gaps = row_gaps(X, c)

@@ -1,4 +1,7 @@
-"""Columns by which the points of a page can be coloured: conversion to JSON values, and colours of categories."""
+"""Columns by which :func:`hyplearn.explore` can colour the points of its page.
+
+The columns are converted to JSON values, and each category gets a style, that is, its colours and its marker shape.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -139,8 +142,9 @@ def _is_missing(value: Any) -> bool:
 def _category_styles(names: Sequence[str], classes: Mapping[str, Style], colours: Mapping[str, str]) -> list[Style]:
     """Return the style of each category.
 
-    A category in ``colours`` is drawn as a circle of this colour. Otherwise, ``MISSING`` and ``UNKNOWN`` have fixed
-    styles, a category with the name of a class has the style of this class, and every other category has a new style.
+    A category in ``colours`` is drawn as a circle of the given colour. Otherwise, ``MISSING`` and ``UNKNOWN`` have
+    fixed styles, a category with the name of a class has the style of this class, and every other category has a new
+    style.
     """
     grey = {"light": palette.GREY, "dark": palette.GREY, "shape": palette.SHAPES[0]}
     cross = {"light": palette.LIGHT[1], "dark": palette.DARK[1], "shape": "cross"}

@@ -1,4 +1,4 @@
-"""Build a page as a single HTML file from a template, a style sheet, JavaScript modules and the data to show."""
+"""Build an interactive page as one HTML file from a template, a style sheet, JavaScript modules and the data."""
 
 import html
 import json
@@ -79,7 +79,7 @@ class Explorer:
     def widget(self) -> Any:
         """Return a notebook widget that shows the page; requires anywidget.
 
-        If the page is the last value of a notebook cell, the widget is displayed automatically.
+        If the last expression of a notebook cell is the page, the widget is displayed automatically.
         """
         made = widget_class()
         if made is None:

@@ -1,4 +1,7 @@
-"""Compute the content of a page: points in the unit disk, classes, columns, and the predictions of each model."""
+"""Compute the content of the page that :func:`hyplearn.explore` creates.
+
+The content consists of points in the unit disk, classes, columns, and the predictions of each model.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,7 +29,7 @@ TOP = 3
 
 @dataclass(frozen=True)
 class Fitted:
-    """Classifier, its decision, and the plane and the two-dimensional decision with which the page draws it.
+    """Fitted classifier, its decision, and the plane and two-dimensional decision that show it on the page.
 
     ``plane`` is None if the points have two dimensions. ``shown`` is the two-dimensional decision, or None if the page
     cannot evaluate one and shows a table of predictions instead.
@@ -112,8 +115,8 @@ def _pair() -> list[dict[str, str]]:
 def _fitted(estimators: list[Any], X: Array, curvature: float | None) -> list[Fitted]:
     """Combine each classifier with its decision and, in more than two dimensions, with a plane.
 
-    The plane is chosen for the first classifier. On it, the regions of a second classifier are found by a vote among
-    the predictions of the second classifier for the points.
+    The plane is chosen for the first classifier. If there is a second one, its regions on this plane are found by a
+    vote among its predictions for the points.
     """
     decisions = [decision_of(estimator, curvature) for estimator in estimators]
     classifiers = [fitted_classifier(estimator) for estimator in estimators]
@@ -189,7 +192,10 @@ def _model(fitted: Fitted, name: str, X: Array) -> dict[str, Any]:
 
 
 def _votes(plane: Plane | None) -> float | None:
-    """Return the fraction of points in the region of their predicted class; None if regions are not found by a vote."""
+    """Return the fraction of voting points whose predicted class equals the class of the region in which they lie.
+
+    Return None if the regions are not found by a vote among the predictions for the points.
+    """
     return None if plane is None or plane.neighbours is None else plane.agreement
 
 
@@ -237,7 +243,10 @@ def _lead(estimator: Any, probabilities: Array | None, X: Array) -> dict[str, An
 
 
 def _decision(fitted: Fitted) -> dict[str, Any]:
-    """Return the decision as JSON values, or a table of predicted classes if the page cannot evaluate the decision."""
+    """Return the decision as JSON values, or a table of predicted classes if the page cannot evaluate the decision.
+
+    The result also contains the margin, if it is known, and whether the boundary can be moved on the page.
+    """
     decision = fitted.shown
     if decision is None:
         regions = predicted_regions(fitted.estimator, fitted.plane, TABLE_PIXELS, fitted.decision.c)[1]

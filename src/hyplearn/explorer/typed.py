@@ -1,4 +1,4 @@
-"""Encode arrays and names for the page."""
+"""Encode arrays and names for the page that :func:`hyplearn.explore` creates."""
 
 import base64
 from typing import Any

@@ -1,4 +1,4 @@
-"""Notebook widget that shows a page and exchanges the selection with Python; requires anywidget."""
+"""Notebook widget that shows an explorer page and exchanges the selected rows with Python; requires anywidget."""
 
 from importlib import resources
 from typing import Any
@@ -28,7 +28,7 @@ def widget_class() -> Any:
     source = resources.files("hyplearn.explorer").joinpath("page", "widget.js").read_text(encoding="utf-8")
 
     class ExplorerWidget(anywidget.AnyWidget):
-        """Widget that shows the page; ``selection`` contains the selected rows, encoded by :func:`to_bytes`."""
+        """Widget that shows an explorer page; ``selection`` contains the selected rows, encoded by :func:`to_bytes`."""
 
         _esm = source
         html = traitlets.Unicode().tag(sync=True)

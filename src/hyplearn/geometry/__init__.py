@@ -1,7 +1,7 @@
 """Geometry of the Poincaré ball and related models, as pure functions on arrays.
 
-The rows of an array are points. The base point of tangent vectors, maps and hyperplanes follows the arguments that
-refer to it, as in ``log_map(x, p)``. Every function takes ``c``, the absolute curvature.
+The rows of an array are points. The base point p of a tangent vector, a map or a hyperplane is passed after the point
+or vector that refers to it, as in ``log_map(x, p)``. Every function takes ``c``, the absolute curvature.
 """
 
 from hyplearn.geometry.ball import (

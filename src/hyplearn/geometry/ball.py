@@ -76,8 +76,9 @@ def mobius_add(x: Points, y: Points, *, c: float = 1.0) -> Array:
     .. math::
         x \oplus y = \frac{(1 - c\|x\|^2)\, t + c\|t\|^2 x}{(1 - c\|x\|^2)(1 - c\|y\|^2) + c\|t\|^2}, \qquad t = x + y
 
-    This is the paper's formula, regrouped to avoid cancellation and evaluated in twice the working precision, so that
-    the result is exact up to its final rounding. In particular, ``(-x) ⊕ x`` is exactly 0.
+    This is the formula of Chien, Pan, Tabaghi and Milenkovic (2021), regrouped to avoid cancellation and evaluated in
+    twice the working precision, so that the result is exact up to its final rounding. In particular,
+    ``(-x) ⊕ x`` is exactly 0.
 
     Examples
     --------

@@ -211,7 +211,7 @@ def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, each: Callable[.
 
 
 def _apart(A: "_Hull", B: "_Hull") -> float:
-    """Compute the distance for c = 1 (√c times the distance) between the current points of the two hulls."""
+    """Compute the distance between the current points of the two hulls, in units of 1/√c."""
     return float(np.sqrt(A.c) * distance(A.point, B.point, c=A.c))
 
 
@@ -261,16 +261,16 @@ class _Hull:
         return float(row_gaps(self.point[None], self.c)[0])
 
     def klein(self) -> tuple[Array, Array]:
-        """Return the Klein coordinates (for c = 1) of the working rows about the current point, and weights.
+        """Return the Klein coordinates (for c = 1) of the working rows about the current point, and the rows' weights.
 
-        With these weights, which sum to 1, the mean of the coordinates is 0 up to rounding: it is the current point.
+        The weights sum to 1. The weighted mean of the coordinates is the current point, which is 0 up to rounding.
         """
         K, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c, np.sqrt(self.c))
         weights = self.weights * times
         return K, weights / weights.sum()
 
     def moved_to(self, weights: Array) -> "_Hull":
-        """Return a copy whose current point is the mean of the working rows with these weights in Klein coordinates."""
+        """Return a copy whose current point is the mean of the working rows in Klein coordinates, given the weights."""
         new = copy(self)
         _, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c)
         new.weights = weights / times
@@ -294,9 +294,9 @@ class _Hull:
         return _unit(log_map(other, self.point, c=self.c))
 
     def half_space(self, u: Array, delta: float) -> HalfSpace:
-        """Return the half-space whose boundary is perpendicular to the geodesic along u, at its point ``delta``.
+        """Return the half-space whose boundary is perpendicular to the geodesic along u, with u pointing out of it.
 
-        This point has the distance ``delta`` (for c = 1) from the current point.
+        The boundary meets the geodesic at the distance ``delta`` (for c = 1) from the current point.
         """
         p = ray(u, self.point, delta / np.sqrt(self.c), c=self.c)
         return _unit(transport(u, self.point, p, c=self.c)), p

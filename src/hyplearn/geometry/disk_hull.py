@@ -158,7 +158,10 @@ def _right_of(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _highest(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
-    """Return the row with the largest height (see :func:`higher`) above the edge PQ; in a tie, the row nearest to Q."""
+    """Return the index of the row with the largest height (see :func:`higher`) above the edge PQ.
+
+    If several rows have this height, return the one nearest to Q.
+    """
     A, B = point(X, P), point(X, Q)
     best, best_height, best_bound = rows[0], -1.0, 0.0
     for row in rows:

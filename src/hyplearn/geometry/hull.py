@@ -1,4 +1,7 @@
-"""Convex hulls: the paper's Graham scan and Quickhull in the disk, Qhull in few dimensions, and closest vertices.
+"""Convex hulls: Graham scan and Quickhull in the disk, Qhull in few dimensions, and closest vertices.
+
+Both algorithms in the disk are those of the paper (Chien, Pan, Tabaghi and Milenkovic, 2021), except for the rows at
+which they start.
 
 A set is convex if it contains the geodesic between any two of its points. The convex hull of some points is the
 smallest convex set that contains them. In the disk all comparisons are exact (:mod:`hyplearn.geometry.disk_hull`), so
@@ -258,7 +261,7 @@ def _outer_rows(X: Array, gaps: Array, c: float) -> Array:
 
 @njit(cache=True, error_model="numpy")
 def _largest_norm(X, p, gap_p, gaps, c, extreme):  # type: ignore[no-untyped-def]
-    """Return the largest norm in Klein coordinates about p; write the row with the largest norm in each sector.
+    """Return the largest norm in Klein coordinates about p, and find the row with the largest norm in each sector.
 
     The indices of these rows are written to ``extreme``, which is left unchanged for empty sectors.
     """
@@ -315,7 +318,7 @@ def _is_outside(X, i, polygon, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _closest_pair(X_a, X_b, gaps_a, gaps_b):  # type: ignore[no-untyped-def]
-    """Find the first pair (i, j) of rows x and y with the smallest distance: the smallest ``‖x - y‖² / (g_x g_y)``."""
+    """Return the indices (i, j) of the first pair of rows x and y with the smallest ``‖x - y‖² / (g_x g_y)``."""
     least, at = np.inf, (0, 0)
     inverse_b = 1.0 / gaps_b
     for i in range(X_a.shape[0]):

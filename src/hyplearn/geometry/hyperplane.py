@@ -15,7 +15,7 @@ def _check_normal(w: Array) -> None:
 
 
 def _height(x: Array, w: Array, p: Array, c: float) -> Array:
-    """Compute ``√c ⟨z, w⟩ / ‖w‖`` with ``z = z_vector(x, p, c)``: the sinh of ``√c`` times the signed distance."""
+    """Compute ``sinh(√c d) = √c ⟨z, w⟩ / ‖w‖``, where d is the signed distance and ``z = z_vector(x, p, c)``."""
     _check_normal(w)
     normal = w / np.max(np.abs(w), axis=-1, keepdims=True)
     normal = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
@@ -44,8 +44,8 @@ def signed_distance(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array
 
     .. math:: d(x, H) = \tfrac{1}{\sqrt c} \operatorname{arsinh} \frac{\sqrt c \, \langle z, w \rangle}{\|w\|}
 
-    where z is the tangent vector at p that points to x and has length ``sinh(√c d(p, x)) / √c``. Both closed forms in
-    the paper are equal to this formula.
+    where z is the tangent vector at p that points to x and has length ``sinh(√c d(p, x)) / √c``. Both closed forms of
+    Chien, Pan, Tabaghi and Milenkovic (2021) are equal to this formula.
 
     Examples
     --------

@@ -5,8 +5,8 @@ from a plain dot product has only 8 correct digits, and so has every distance, l
 Here the rounding errors of squares and sums are computed as well (the algorithm "Dot2" of Ogita, Rump and Oishi, 2005),
 so that the result is as accurate as if computed in twice the precision.
 
-Sums along a row are split into four partial sums. The processor can compute these at the same time, and their rounding
-errors are about a fourth of those of a single sum.
+Sums along a row are split into four partial sums. The processor can compute the four sums in parallel, and their
+rounding errors are about a fourth of those of a single sum.
 """
 
 import math
@@ -68,7 +68,7 @@ def gap_from(total, error, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def gap_of(X, i, p, c):  # type: ignore[no-untyped-def]
-    """Compute ``1 - c‖x‖²`` for row i of X, accurate to the last digit; p only gives the number of coordinates."""
+    """Compute ``1 - c‖x‖²`` for row i of X, accurate to the last digit; only the length of ``p`` is used."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     e0, e1, e2, e3 = 0.0, 0.0, 0.0, 0.0
     d = len(p)
@@ -330,8 +330,8 @@ def centred_sum(X: Array, q: Array, p: Array) -> Array:
     return centred_sum_at(X, np.arange(len(X)), q, p)
 
 
-# The next two functions process four rows at a time: the processor can compute the four sums together, and each element
-# of p, and of w or the result, is loaded only once for the four rows.
+# The next two functions process four rows at a time: the processor can compute the four sums in parallel, and each
+# element of the other vectors is loaded only once for the four rows.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def centred_dot_at(X, index, w, p):  # type: ignore[no-untyped-def]
     """Compute ``⟨x_i - p, w⟩`` for every i in ``index``; subtracting p first avoids cancellation near p."""

@@ -99,7 +99,7 @@ Steps: TypeAlias = Generator[Array, "MeanEquations", tuple[Array, float]]
 
 
 def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
-    """Run Newton's method as a generator, for which the caller computes the equations.
+    """Run Newton's method as a generator; the caller computes the equations at each point.
 
     The generator repeatedly yields a point and receives the :class:`MeanEquations` at this point. After convergence, it
     returns the mean and the variance.
@@ -296,7 +296,7 @@ def _fill_numbers(squares, gaps, weights, gap_m, c, along, base, radial):  # typ
     """Write ``along``, ``base`` and ``radial`` of each row; return ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``.
 
     In frame coordinates for c = 1, row i is ``along_i (x_i - m) + base_i m``. For ρ > 0, ``radial_i`` is
-    ``(ρ coth ρ - 1) / ρ²``; at ρ = 0 it is 0, because its value does not matter there. ``squares`` contains
+    ``(ρ coth ρ - 1) / ρ²``; at ρ = 0, where its value does not matter, it is 0. ``squares`` contains
     ``‖x_i - m‖²``.
     """
     stiffness, base_sum, variance, bending, root = 0.0, 0.0, 0.0, c / gap_m, 2.0 * math.sqrt(c)

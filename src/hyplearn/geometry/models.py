@@ -30,7 +30,7 @@ def ball_to_hyperboloid(x: Points, *, c: float = 1.0) -> Array:
 
     .. math:: X^0 = \frac{1 + c\|x\|^2}{1 - c\|x\|^2}, \qquad X = \frac{2 \sqrt c \, x}{1 - c\|x\|^2}
 
-    The paper gives the formula for the hemisphere model instead, by mistake.
+    Chien, Pan, Tabaghi and Milenkovic (2021) give the formula for the hemisphere model instead, by mistake.
 
     Examples
     --------

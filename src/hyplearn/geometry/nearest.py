@@ -192,7 +192,7 @@ def _insert(keys, places, rows, key, place):  # type: ignore[no-untyped-def]
 
 
 def _search_products(tree: NearestTree, Q: Array, keys: Array, places: Array) -> None:
-    """Write the results of :func:`_search`, with matrix products instead of boxes to decide which keys to compute."""
+    """Write the same results as :func:`_search`; matrix products, not boxes, determine which keys are computed."""
     squares = np.einsum("ij,ij->i", tree.X, tree.X)
     for cut in _cuts(len(Q), PRODUCT_QUERIES):
         for part in _cuts(len(tree.X), PRODUCT_POINTS):

@@ -1,4 +1,7 @@
-"""Find the weights of one point in each of two convex hulls that minimise a quadratic function of all weights."""
+"""Minimise a quadratic function of the weights of two points, one in each of two convex hulls.
+
+Each hull consists of the weighted means of the rows of an array, with non-negative weights that sum to 1.
+"""
 
 import numpy as np
 from numba import njit
@@ -18,10 +21,10 @@ DROPS = 8
 
 
 def minimise(H: Array, w: Array, n_a: int, tol: float) -> Array:
-    """Return the weights w ≥ 0 that minimise ``wᵀ H w / 2``, starting from the given w, which is not changed.
+    """Return the weights ≥ 0 that minimise ``wᵀ H w / 2``; the search starts at ``w``, which is not changed.
 
-    Each row of the two hulls has one weight. The first n_a weights are those of the rows of the first hull, and the
-    remaining weights are those of the second hull. The weights of each hull sum to 1.
+    The first ``n_a`` weights belong to the rows of the first hull, and the other weights to the rows of the second
+    hull. The weights of each hull sum to 1.
     """
     w = w.copy()
     # _exchange finds the rows of positive weight, and _solve_face finds their weights. Repeat both until _exchange
@@ -38,8 +41,9 @@ def minimise(H: Array, w: Array, n_a: int, tol: float) -> Array:
 def _exchange(H, w, n_a, tol, max_steps):  # type: ignore[no-untyped-def]
     """Repeatedly move weight, in place, from one row to another row of the same hull; return the last ``gain``.
 
-    Each step chooses the two rows for which the derivatives of ``wᵀ H w / 2`` with respect to their weights differ the
-    most. The gain is this difference. Stop if it is at most ``tol``, or after ``max_steps`` steps.
+    Each step chooses a row of positive weight and another row such that the derivative of ``wᵀ H w / 2`` with respect
+    to the weight of the first row exceeds that of the second row the most. The gain is this difference. Stop if it is
+    at most ``tol``, or after ``max_steps`` steps.
     """
     gradient = H @ w
     n = w.size

@@ -16,8 +16,8 @@ from hyplearn.types import Array
 
 # Number of coordinates per block, small enough that all intermediate arrays fit into the processor's cache.
 BLOCK = 2**14
-# The exponential map limits √c‖v‖ / g_p to this value. For larger values, e^(-2 √c‖v‖ / g_p) is negligible compared to
-# the gap 1 - c‖x‖² of any float64 point x inside the ball.
+# The exponential map exp_p(v) limits √c‖v‖ / g_p, where g_p = 1 - c‖p‖², to this value. For larger values,
+# e^(-2 √c‖v‖ / g_p) is negligible compared to the gap 1 - c‖x‖² of any float64 point x inside the ball.
 FARTHEST = 300.0
 
 

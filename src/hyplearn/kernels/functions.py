@@ -113,9 +113,9 @@ def heat_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: fl
 
     .. math:: k(x, y) = \frac{\rho}{\sinh \rho}\, e^{-\rho^2 / (2 s^2)}, \qquad \rho = \sqrt c\, d(x, y)
 
-    in two and three dimensions. This is the heat at y, relative to the heat at x, if all heat starts at x and spreads
-    in three-dimensional hyperbolic space for the time :math:`s^2 / 2`. In other dimensions d, the function computes the
-    heat kernel :math:`k_n` of the smallest odd dimension :math:`n \ge d`,
+    in two and three dimensions. This is the temperature at y divided by the temperature at x, at time :math:`s^2 / 2`,
+    if all heat is at x at time 0 and then diffuses in three-dimensional hyperbolic space. In other dimensions d, the
+    function computes the heat kernel :math:`k_n` of the smallest odd dimension :math:`n \ge d`,
 
     .. math:: k_{n+2} \propto -\frac{1}{\sinh \rho} \frac{\partial k_n}{\partial \rho}, \qquad
               k_1 = e^{-\rho^2 / (2 s^2)}

@@ -1,6 +1,6 @@
 r"""Heat kernel of odd-dimensional hyperbolic space, as a function of the distance.
 
-Let :math:`x = \cosh \rho` and :math:`s = 1/(4t)` for the time t. Up to a factor that depends only on t, the heat kernel
+Let :math:`x = \cosh \rho` and :math:`s = 1/(4t)`. Up to a factor that depends only on the time t, the heat kernel
 :math:`K_n` of dimension :math:`n = 2m + 1` is
 
 .. math:: K_n(\rho) \propto \Bigl(-\frac{1}{\sinh \rho} \frac{\partial}{\partial \rho}\Bigr)^m e^{-s \rho^2}
@@ -13,9 +13,9 @@ arcosh² alternate in sign,
           = \int_{-\infty}^{\infty} \frac{dv}{(\cosh v + x)^k} > 0
 
 so the Taylor coefficients :math:`\Phi_j` of :math:`e^{-s \operatorname{arcosh}^2(x - z)}` in z, relative to the first,
-are sums of positive terms, :math:`j \Phi_j = s \sum_{k=1}^j \gamma_k \Phi_{j-k}`, and :math:`K_n = m!\, \Phi_m e^{-s
-\rho^2}` loses no digits. With :math:`\hat\gamma_k = (x + 1)^k \gamma_k` and :math:`\tau = \tanh^2(\rho/2)`, the
-differential equation of arcosh² gives
+are sums of positive terms, :math:`j \Phi_j = s \sum_{k=1}^j \gamma_k \Phi_{j-k}`, and :math:`K_n \propto m!\, \Phi_m
+e^{-s \rho^2}` is computed without cancellation. With :math:`\hat\gamma_k = (x + 1)^k \gamma_k` and :math:`\tau =
+\tanh^2(\rho/2)`, the differential equation of arcosh² gives
 
 .. math:: k\, \hat\gamma_k = (k + \tfrac12)(1 + \tau)\, \hat\gamma_{k+1} - (k + 1)\, \tau\, \hat\gamma_{k+2},
           \qquad \hat\gamma_1 = 2 \rho \coth(\rho / 2)
@@ -44,7 +44,7 @@ CHUNK = 2**12
 def heat_profile(rho: Array, scale: float, dimension: int) -> Array:
     """Compute the heat kernel at distances ρ, divided by its value at 0, in the smallest odd dimension ≥ ``dimension``.
 
-    Distances are in units of 1/√c. Heat spreads for the time ``t = scale² / 2``.
+    Distances are in units of 1/√c. The time t of the heat kernel is ``scale² / 2``.
     """
     m, s = dimension // 2, 0.5 / scale**2
     if m == 0:

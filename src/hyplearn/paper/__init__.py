@@ -1,4 +1,7 @@
-"""Classifiers for reproducing the paper: its algorithms as printed, the SVM used for its tables, and baselines."""
+"""Classifiers for reproducing the paper (Chien, Pan, Tabaghi and Milenkovic, 2021).
+
+They are the paper's algorithms as printed, the SVM used for its tables, and baselines.
+"""
 
 from hyplearn.paper.hyperboloid import HyperboloidPerceptron, HyperboloidSVC
 from hyplearn.paper.svc import AuthorsSVC, EuclideanSVC, PaperSVC

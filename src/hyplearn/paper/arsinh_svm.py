@@ -1,7 +1,7 @@
 r"""The optimisation problem of the hyperboloid SVM (Cho et al., 2019), and two descent methods for it.
 
-Let the rows :math:`x_i` be hyperboloid coordinates with costs :math:`C_i` and labels :math:`y_i = \pm 1`, and let
-:math:`[n, x] = -n^0 x^0 + \sum_j n^j x^j`. The problem is
+Let the rows :math:`x_i` be hyperboloid coordinates about a point, the *centre*, with costs :math:`C_i` and labels
+:math:`y_i = \pm 1`, and let :math:`[n, x] = -n^0 x^0 + \sum_j n^j x^j`. The problem is
 
 .. math:: \min_{[n, n] > 0} P(n) = \tfrac12 [n, n]
           + \sum_i C_i \max(0, \operatorname{arsinh} 1 - \operatorname{arsinh}(y_i [n, x_i]))
@@ -10,8 +10,8 @@ P is neither convex nor smooth. Both methods try several initial normals, and fi
 :func:`solve_by_stages` smooths the kinks of P, where a margin :math:`y_i [n, x_i]` is 1, over a width that decreases
 from stage to stage. :func:`solve_by_projected_gradient` is the method of Cho et al.
 
-The normal is stored as ``u = (-n⁰, n)``, so that ``[n, x] = ⟨u, x⟩``, or in polar coordinates v and a, with
-``u = (-‖v‖ sinh a, v cosh a)`` and ``[n, n] = ‖v‖²``. The problem has no constraint in polar coordinates.
+The normal n is stored as ``u = (-n⁰, n¹, n², …)``, so that ``[n, x] = ⟨u, x⟩``, or in polar coordinates v and a, with
+``u = (-‖v‖ sinh a, v cosh a)`` and ``[n, n] = ‖v‖²``. In polar coordinates, ``[n, n] > 0`` holds for every v ≠ 0.
 """
 
 import math
@@ -87,14 +87,14 @@ def _sum_of_losses(scores, y, costs):  # type: ignore[no-untyped-def]
 
 
 def loss_and_gradient(R: Array, y: Array, costs: Array, u: Array, width: float) -> tuple[float, Array]:
-    """Return the sum over rows in P, with the kink smoothed over ``width``, and its gradient with respect to u."""
+    """Return the sum of the losses in P, with their kinks smoothed over ``width``, and its gradient in u."""
     gradient = np.zeros(len(u))
     return _one_pass(R, y, costs, u, width, gradient), gradient
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _one_pass(R, y, costs, u, width, gradient):  # type: ignore[no-untyped-def]
-    """Return the sum of :func:`loss_and_gradient`, and add its gradient to ``gradient``; R is read only once."""
+    """Return the sum of the smoothed losses, and add its gradient to ``gradient``; R is read only once."""
     total = 0.0
     for i in range(len(R)):
         margin = y[i] * dot(R[i], u)
@@ -149,7 +149,8 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
     The boundary of the first normal is halfway between the means of the rows of the two labels. The second normal is a
     least-squares solution of ``⟨u, x_i⟩ / x_i⁰ = y_i``. Both are computed in Klein coordinates ``x_i / x_i⁰``, in which
     hyperplanes are straight and no row is much longer than the others. Rows are weighted so that both labels have the
-    same total weight. The third normal has all rows on the side of the label with the larger total cost.
+    same total weight. The third normal has the largest allowed shift, which puts all rows at distances below FARTHEST
+    on the side of the label with the larger total cost.
     """
     plus, minus = costs * (y > 0), costs * (y < 0)
     tangent = np.eye(R.shape[1] - 1)[0]
@@ -168,7 +169,7 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
 
 
 def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
-    """Clip the shift of u, so that [n, n] > 0, and multiply u by the one of nine factors that gives the smallest P."""
+    """Clip the shift of u, so that [n, n] > 0, and multiply u by whichever of nine factors gives the smallest P."""
     u = from_polar(*to_polar(u, farthest_shift(R)))
     scores = R @ u
     unit = float(np.median(np.abs(scores))) or 1.0

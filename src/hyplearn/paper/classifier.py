@@ -20,7 +20,10 @@ from hyplearn.types import Array
 
 
 class BaselineRows(NamedTuple):
-    """Training rows of positive weight, in float64: points, class codes, weights, and the same rows as TrainingData."""
+    """Points (as float64), class codes and weights of the training rows of positive weight.
+
+    ``data`` is a :class:`TrainingData` object that contains the same rows.
+    """
 
     X: Array
     codes: Array
@@ -32,9 +35,9 @@ class BaselineRows(NamedTuple):
 class BaselineClassifier(OneVsRest):
     """Base class of the baselines; validation, row weights and one-vs-rest scheme are those of :class:`OneVsRest`.
 
-    Subclasses implement :meth:`_train`, and override :meth:`_boundaries` if their scores are not ``arsinh [n, x]``.
-    Parameters are dataclass fields; the parameters shared by all subclasses are documented in
-    :class:`~hyplearn.HyperboloidSVC`.
+    Subclasses implement :meth:`_train`, and override :meth:`_boundaries` unless they compute scores in the same way as
+    :class:`~hyplearn.HyperboloidSVC`. Parameters are dataclass fields; the parameters shared by all subclasses are
+    documented in :class:`~hyplearn.HyperboloidSVC`.
     """
 
     _: KW_ONLY

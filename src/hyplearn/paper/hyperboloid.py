@@ -87,8 +87,8 @@ class HyperboloidSVC(BaselineClassifier):
     calibration : {"cross-fitted", "training"} or None, default="cross-fitted"
         How to convert scores to probabilities. "cross-fitted": with an affine map that is fitted to the scores of
         held-out rows (:mod:`hyplearn.decision.calibration`), or of the training rows if there are at least 1,000 per
-        coordinate. "training": with Platt's sigmoids, fitted to the scores of the training rows, as in the paper. None:
-        no probabilities; predictions are based on the scores.
+        coordinate. "training": with Platt's sigmoids, fitted to the scores of the training rows, as in Chien et al.
+        (2021). None: no probabilities; predictions are based on the scores.
     folds : int, default=5
         Number of folds for "cross-fitted".
     curvature : float, default=-1.0
@@ -178,7 +178,7 @@ class HyperboloidSVC(BaselineClassifier):
 
 @dataclass(eq=False, repr=False)
 class HyperboloidPerceptron(BaselineClassifier):
-    r"""Perceptron on the hyperboloid as printed by Weber et al. (2020), for reproducing the paper's counterexamples.
+    r"""Perceptron on the hyperboloid as printed by Weber et al. (2020), for reproducing its failures to converge.
 
     For points x in hyperboloid coordinates and the Minkowski product :math:`[w, x] = -w^0 x^0 + \sum_j w^j x^j`, the
     score of a point is :math:`-[w, x]`. For each point on the boundary or on the wrong side of it, the update is
@@ -186,11 +186,11 @@ class HyperboloidPerceptron(BaselineClassifier):
     .. math:: u = w + y x, \qquad w \leftarrow u / \min(1, \sqrt{[u, u]})
 
     The update is possible only if :math:`[u, u] = [w, w] + 2y[w, x] - 1` is positive. This is not the case if w = 0, or
-    if [w, w] = 1 and the point lies on the boundary. These are the paper's two counterexamples to the convergence
-    theorem of this perceptron; ``fit`` raises a ValueError at such an update. Even if all updates are possible, the
-    perceptron learns little: because :math:`-[x, x'] = \cosh(\sqrt c\, d(x, x'))`, an update with x shifts the scores
-    of all points x' in the same direction, and it shifts the scores of points far from x the most. Use
-    :class:`~hyplearn.PoincarePerceptron` in practice.
+    if [w, w] = 1 and the point lies on the boundary. These are the two counterexamples of Chien et al. (2021) to the
+    convergence theorem of this perceptron; ``fit`` raises a ValueError at such an update. Even if all updates are
+    possible, the perceptron learns little: because :math:`-[x, x'] = \cosh(\sqrt c\, d(x, x'))`, an update with x
+    shifts the scores of all points x' in the same direction, and it shifts the scores of points far from x the most.
+    Use :class:`~hyplearn.PoincarePerceptron` in practice.
 
     Parameters
     ----------
@@ -280,8 +280,8 @@ class HyperboloidPerceptron(BaselineClassifier):
     def _passes(self, rows: Array, y: Array, weights: Array, start: Array) -> tuple[Array, float, int, int, int]:
         """Run passes until one has no mistakes, but at most ``max_epochs``.
 
-        Returns the normal n = -w after the pass with the smallest weight of misclassified rows, [n, n], the number of
-        updates in the last pass, and the total numbers of passes and of updates.
+        Returns n, [n, n], the number of updates in the last pass, and the total numbers of passes and of updates. Here
+        n is the normal -w after the pass with the smallest total weight of misclassified rows.
         """
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         w, square = start.copy(), float(start[1:] @ start[1:] - start[0] ** 2)

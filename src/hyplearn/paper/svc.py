@@ -1,4 +1,7 @@
-"""Support vector machines of the paper, as printed and as used for its tables, and the Euclidean baseline."""
+"""Support vector machines of the paper (Chien, Pan, Tabaghi and Milenkovic, 2021), and the Euclidean baseline.
+
+:class:`PaperSVC` is the paper's SVM as printed, and :class:`AuthorsSVC` is the SVM that was used for its tables.
+"""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -27,7 +30,7 @@ INTERCEPT_COLUMN = 100.0
 
 @dataclass(eq=False, repr=False)
 class PaperSVC(BaselineClassifier):
-    r"""The paper's SVM on frame coordinates f, with the scores :math:`\langle f, w \rangle`.
+    r"""SVM of the paper (Chien et al., 2021) on frame coordinates f, with the scores :math:`\langle f, w \rangle`.
 
     .. math:: \min_w \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i \langle f_i, w \rangle)^q, \qquad q \in \{1, 2\}
 
@@ -172,7 +175,7 @@ def _dual_bound(here: MarginScan) -> tuple[float, float]:
 
 @dataclass(eq=False, repr=False)
 class AuthorsSVC(BaselineClassifier):
-    r"""SVM used for the paper's tables: liblinear with the squared hinge loss on logarithmic maps.
+    r"""SVM for the tables of the paper (Chien et al., 2021): liblinear with the squared hinge loss on logarithmic maps.
 
     .. math:: \min_w \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i \langle v_i, w \rangle)^2, \qquad v_i = \log_p(x_i)
 
@@ -247,7 +250,7 @@ class AuthorsSVC(BaselineClassifier):
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
         """Return the decision with the scores ``⟨log_p(x), w⟩``.
 
-        They are ``⟨f, w⟩`` times half the gap of p, where f are the frame coordinates of x at p.
+        The scores are ``⟨f, w⟩`` times half the gap of p, where f are the frame coordinates of x at p.
         """
         c, reference = absolute_curvature(self.curvature), fitted["reference_"]
         scaled = gap(reference, c=c)[:, None] / 2 * fitted["coef_"]
@@ -261,9 +264,9 @@ class EuclideanSVC(BaselineClassifier):
     .. math:: \min_{w, b} \tfrac12 \|w\|^2 + \tfrac12 (b / (100 r))^2
               + C \sum_i \max(0, 1 - y_i (\langle x_i, w \rangle + b))^q
 
-    Here r is the radius of the ball, and q is 2 or 1. Boundaries are straight lines or planes instead of geodesic ones,
-    so a comparison shows the benefit of hyperbolic geometry. In the paper this SVM has no intercept, so that all
-    boundaries pass through the origin.
+    Here r is the radius of the ball, and q is 2 or 1. Boundaries are Euclidean instead of geodesic hyperplanes, so a
+    comparison shows the benefit of hyperbolic geometry. In the paper (Chien et al., 2021), this SVM has no intercept,
+    so that all boundaries pass through the origin.
 
     Parameters
     ----------

@@ -168,9 +168,9 @@ def read_whole(path: Path) -> bytes:
 class Encoder:
     """Converter from values to JSON.
 
-    Arrays (except arrays of strings), NumPy scalars and nested estimators are appended to the list ``arrays``, and the
-    JSON contains their indices in this list. ``model_bytes`` is a function that converts a nested estimator to the
-    bytes of a model file. If it is None, nested estimators are not allowed.
+    Arrays and NumPy scalars, unless they contain strings, are appended to the list ``arrays``, and the JSON contains
+    their indices in this list. Nested estimators are appended as arrays of bytes: ``model_bytes`` is a function that
+    converts a nested estimator to the bytes of a model file. If it is None, nested estimators are not allowed.
     """
 
     def __init__(self, model_bytes: Callable[[Any], bytes] | None = None) -> None:

@@ -98,7 +98,7 @@ real = partial(
 positive = partial(_array, "positive finite float64 numbers", ("f8",), lambda a, c: (a > 0) & (a < np.inf))
 # Costs may be infinite, which means a hard margin.
 costs = partial(_array, "positive float64 numbers", ("f8",), lambda a, c: a > 0)
-# These arrays may contain NaN, which marks an unknown value.
+# Arrays of the kind ``proof`` may contain NaN, which marks an unknown value.
 proof = partial(_array, "float64 numbers", ("f8",), lambda a, c: True)
 units = partial(_array, "float64 numbers from -1 to 1", ("f8",), lambda a, c: np.abs(a) <= 1)
 shares = partial(_array, "float64 numbers from 0 to 1", ("f8",), lambda a, c: (a >= 0) & (a <= 1))

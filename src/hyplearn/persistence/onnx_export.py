@@ -91,7 +91,10 @@ class Graph:
         return self.node("Where", self.node("Greater", u, 0.0), quotient, 1.0)
 
     def shortening_of_0_1(self, cosh: Tensor) -> Tensor:
-        """Compute the factor by which hyplearn 0.1 multiplied rows at distance ρ; it is 1 for ρ ≤ NEAR."""
+        """Compute the factor by which hyplearn 0.1 multiplied the hyperboloid coordinates of a point, from ``cosh ρ``.
+
+        Here ρ is the distance of the point from the reference point, in units of 1/√c. The factor is 1 for ρ ≤ NEAR.
+        """
         sinh = self.node("Sqrt", (cosh - 1.0) * (cosh + 1.0))
         far = (self.node("Log", cosh + sinh) + (np.sinh(NEAR) - NEAR)) / sinh
         return self.node("Where", self.node("Greater", cosh, np.cosh(NEAR)), far, 1.0)
@@ -151,8 +154,8 @@ def export_onnx(estimator: Any, path: PathLike, *, dtype: str = "float64") -> No
     ``decision`` (the values of ``decision_function``) and, if the classifier has probabilities, ``probabilities`` of
     shape (n, n_classes). The graph computes in float64. The relative difference of ``decision`` and ``probabilities``
     from the results of the estimator is below 1e-6 for points with a gap 1 - c‖x‖² above 1e-9, and grows towards the
-    rim. For points outside the ball, ``label`` is arbitrary, and the other outputs are NaN, except for an
-    ``EuclideanSVC``, which has finite outputs everywhere.
+    rim. For points outside the ball, ``label`` is arbitrary, and the other outputs are NaN, except for a graph of an
+    ``EuclideanSVC``, whose outputs are finite everywhere.
 
     Parameters
     ----------

@@ -69,9 +69,10 @@ def boundary_curve(found: Boundary, *, c: float = 1.0, shift: float = 0.0) -> Ar
 
 
 def segment(x: Array, y: Array, *, c: float = 1.0, n_points: int = 33) -> Array:
-    r"""Return points along the geodesics from rows of x to the same rows of y, as an array of shape (..., n_points, 2).
+    r"""Return points along the geodesics from each row of x to the corresponding row of y.
 
-    Geodesics are circular arcs, and the points divide each arc into equal parts. Half the central angle of an arc is
+    The result has the shape (..., n_points, 2). Geodesics are circular arcs, and the points divide each arc into equal
+    parts. Half the central angle of an arc is
 
     .. math:: \varphi = \arctan \frac{c\, (x_0 y_1 - x_1 y_0)}{1 - c \langle x, y \rangle}
     """

@@ -49,7 +49,7 @@ class BoundaryDisplay(Display):
     boundaries : list of arrays of shape (n, 2)
         Points along each boundary: one curve for two classes, and parts of geodesics for more classes.
     margin : float, optional
-        Hyperbolic distance from the fitted boundary, without the offset of a calibration, to each margin.
+        Hyperbolic distance of each margin from the uncalibrated boundary.
     margins : list of arrays of shape (n, 2)
         Points along the margin on each side.
     reference, support : arrays of shape (2,) and (k, 2), optional
@@ -120,11 +120,11 @@ class BoundaryDisplay(Display):
         curvature : float, optional
             Sectional curvature; by default the curvature of the estimator, or -1 if it has none.
         margin : float, optional
-            Hyperbolic distance from the boundary of two classes, without the offset of a calibration, at which margins
-            are drawn as hypercycles or circles. The default is the distance at which ⟨z, w⟩ = ±1 for an SVM with
-            ``margin="exact"``, and ``margin_``, if it is positive, for other classifiers. The lines ⟨f, w⟩ = ±1 of an
-            SVM with ``margin="bound"`` are not hypercycles; they are drawn by :class:`TangentDisplay`. The rows z and f
-            are defined in :mod:`hyplearn.tangent`.
+            Hyperbolic distance of the margins from the uncalibrated boundary of two classes. Margins are drawn as
+            hypercycles or circles. The default is the distance at which ⟨z, w⟩ = ±1 for an SVM with ``margin="exact"``,
+            and ``margin_``, if it is positive, for other classifiers. The lines ⟨f, w⟩ = ±1 of an SVM with
+            ``margin="bound"`` are not hypercycles; they are drawn by :class:`TangentDisplay`. The rows z and f are
+            defined in :mod:`hyplearn.tangent`.
         resolution : int
             Number of pixels along the diameter of the disk.
         edges, most_markers
@@ -377,13 +377,13 @@ def points_inside(estimator: Any, X: Array) -> Array:
 
 
 def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision) -> Iterator[Array]:
-    """Yield geodesics on which two classes are equally likely, without the parts where a third class is predicted."""
+    """Yield the arcs on which two classes are equally likely and one of them is predicted, as arrays of points."""
     for i, j, N in pairwise_normals(decision):
         line = geodesic_of(N, c=decision.c)
         if line is None:
             continue
         arc = hypercycle(*line, c=decision.c, n_points=CUT_POINTS)
-        # Leave out the two ends, which lie on the rim, where no prediction is possible.
+        # No prediction is possible on the rim, so each of the two ends is kept only if its neighbour is kept.
         valid = np.pad(np.isin(predicted_codes(estimator, None, arc[1:-1]), [i, j]), 1, mode="edge")
         cuts = np.flatnonzero(np.diff(valid, prepend=False, append=False))
         yield from (arc[start:stop] for start, stop in cuts.reshape(-1, 2) if stop - start > 1)

@@ -155,9 +155,9 @@ class HullDisplay(Display):
     hulls : list of two arrays of shape (n, 2)
         Vertices of the hull of each class, counter-clockwise.
     pairs : dict of str to array of shape (2, 2)
-        The pair "vertices" contains the closest vertices of the hulls, whose midpoint is the paper's reference point.
-        The pair "points" contains the closest points of the hulls, which may lie on edges. This pair is missing if the
-        hulls intersect.
+        The pair "vertices" contains the closest vertices of the hulls, whose midpoint is the reference point of Chien,
+        Pan, Tabaghi and Milenkovic (2021). The pair "points" contains the closest points of the hulls, which may lie on
+        edges. This pair is missing if the hulls intersect.
 
     Examples
     --------
@@ -205,7 +205,7 @@ class HullDisplay(Display):
         return cls(points, [V_a, V_b], pairs)
 
     def reference(self, pair: str) -> Array:
-        """Return the midpoint p of a pair: the closest "vertices" or the closest "points"."""
+        """Return the midpoint p of a pair of :attr:`pairs`; ``pair`` is "vertices" or "points"."""
         return midpoint(*self.pairs[pair], c=absolute_curvature(self.points.curvature))
 
     def boundary(self, pair: str) -> Array:
@@ -252,7 +252,7 @@ class HullDisplay(Display):
             self._draw_pair(ax, pair, name, boundary, c)
 
     def _named(self, pairs: tuple[str, ...]) -> dict[str, str]:
-        """Return a dict from the names of the pairs to draw to their legend labels."""
+        """Return the legend label of each pair that is drawn, as a dict whose keys are the names of the pairs."""
         present = [pair for pair in STYLES if pair in pairs and pair in self.pairs]
         if len(present) == 2 and np.allclose(self.pairs["vertices"], self.pairs["points"], rtol=0, atol=SAME):
             return {"points": "closest points, both vertices"}

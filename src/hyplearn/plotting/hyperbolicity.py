@@ -41,7 +41,7 @@ class HyperbolicityDisplay(Display):
     found: Hyperbolicity
 
     def curves(self) -> dict[str, tuple[Array, Array]]:
-        """Return a dict from legend labels to the mean given distance and the ratio percentiles of each group."""
+        """Return, for each legend label, the mean given distance and the ratio percentiles of each group of pairs."""
         found, space = self.found, f"{self.found.n_components}-D"
         fits = {
             f"flat {space}: distortion {found.flat_distortion:.2f}": found.flat_distances,

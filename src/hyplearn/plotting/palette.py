@@ -75,5 +75,5 @@ def label_styles(labels: Iterable[Any], *, dark: bool = False) -> dict[Any, Clas
 
 
 def ramp(*, dark: bool = False) -> tuple[str, ...]:
-    """Return equally spaced colours of a continuous colour map, from low to high, for linear interpolation."""
+    """Return equally spaced colours of a continuous colour map, from low to high values, for linear interpolation."""
     return DARK_RAMP if dark else LIGHT_RAMP

@@ -38,7 +38,7 @@ from hyplearn.plotting.disk import check_width
 from hyplearn.tangent import frame_coordinates, from_frame, z_features
 from hyplearn.types import Array
 
-# Maximum number of coordinates per call of a method of the classifier (32 MiB), which limits memory use.
+# To limit memory use, a method of the classifier is called with at most this many coordinates at a time (32 MiB).
 BLOCK_NUMBERS = 2**22
 # Number of nearest points that vote on the class of a pixel. With more voters, regions are smoother, but small regions
 # disappear.
@@ -85,8 +85,8 @@ class Plane:
     def between(cls, X: Array, codes: Array, c: float) -> Self:
         """Return a plane through the mean of the points X, chosen to separate the classes that are predicted for X.
 
-        Two candidates are compared; the result is the plane in which the votes of nearby points agree with more
-        predictions.
+        There are two candidates. The result is the plane in which the votes of nearby points agree with more
+        predictions, or the first candidate if only one class is predicted.
         """
         p = frechet_mean(X, c=c)
         planes = [cls(p, basis, c, "nearest") for basis in _class_directions(frame_coordinates(X, p, c=c), codes)]
@@ -103,7 +103,7 @@ class Plane:
 
     @property
     def statement(self) -> str:
-        """Title of the plot, which states the choice of the plane and how accurately the plot shows the boundary."""
+        """Title of the plot, which states how the plane was chosen and how accurately the plot shows the boundary."""
         where = f"{len(self.p)} dimensions on the geodesic plane through"
         if self.projection == "along":
             return (
@@ -186,7 +186,7 @@ def predicted_leads(estimator: Any, plane: Plane | None, x: Array, codes: Array)
     """
     methods = ("decision_function", "predict_proba")
     if plane is not None and plane.neighbours is not None:
-        # The classes of ``neighbours`` are not all codes, but only the codes that are predicted for at least one point.
+        # ``neighbours.classes_`` contains only the codes that are predicted for at least one of the voting points.
         estimator, codes, plane = plane.neighbours, np.searchsorted(plane.neighbours.classes_, codes), None
     method = next((name for name in methods if hasattr(estimator, name)), None)
     scores = None if method is None or len(x) == 0 else evaluate(estimator, method, plane, x)

@@ -24,10 +24,12 @@ BORDER = 1.08
 
 @dataclass(repr=False)
 class TangentDisplay(Display):
-    r"""Plot of frame coordinates at a reference point p, with the boundary and the margins of a classifier.
+    r"""Plot of points in frame coordinates at a reference point p, with the boundary and margins of a classifier.
 
-    Geodesics through p are straight lines. In two dimensions, each point of the disk is drawn in its true direction
-    from p, at its true distance.
+    The frame coordinates of a point are the components, in an orthonormal basis, of the tangent vector at p whose
+    direction and length are the direction and the distance from p to the point
+    (:func:`hyplearn.tangent.frame_coordinates`). Geodesics through p are straight lines. In two dimensions, each point
+    of the disk is drawn in its true direction from p, at its true distance.
 
     Parameters
     ----------
@@ -226,11 +228,11 @@ def _problem(estimator: Any, decision: Decision | ForeignDecision, label: Any) -
 
 
 def _hypercycle_in_frame(distance: float, far: float, c: float) -> Array:
-    r"""Return the curve at a distance from a geodesic through p, in frame coordinates across and along this geodesic.
+    r"""Return the curve at a signed distance from a geodesic through p, in frame coordinates across and along it.
 
     .. math:: \frac{1}{\sqrt c} \frac{\rho}{\sinh \rho} (\sinh h, s), \qquad \sinh \rho = \|(\sinh h, s)\|
 
-    where h is the signed distance times √c. The parameter s covers the interval from -sinh(√c far) to sinh(√c far), so
+    where h is ``distance`` times √c. The parameter s covers the interval from -sinh(√c far) to sinh(√c far), so
     that the distances of both ends of the curve from p are at least ``far``.
     """
     s = np.sinh(np.sqrt(c) * np.linspace(-far, far, 401))

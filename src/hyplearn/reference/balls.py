@@ -1,9 +1,10 @@
-r"""Find the hyperplane with the widest margin between a few rows, with touching balls around the rows as a proof.
+r"""Find the hyperplane with the widest margin between a few rows of two sides, with touching balls as a proof.
 
-The widest margin is the radius at which the hulls of the balls on both sides touch. All lengths in this module are in
-units of 1/√c. Let x_i be the hyperboloid coordinates of the rows, y_i = ±1 their sides, and [·, ·] the Minkowski
-product. Then :math:`y_i [w, x_i] / \sqrt{[w, w]}` is the hyperbolic sine of the signed distance of a row to the
-hyperplane w, called the height of the row. The hyperplane with the widest margin is therefore the solution of
+The widest margin is the radius at which the hull of the balls on one side touches the hull of the balls on the other.
+All lengths in this module are in units of 1/√c. Let x_i be the hyperboloid coordinates of the rows, y_i = ±1 their
+sides, and [·, ·] the Minkowski product. Then :math:`y_i [w, x_i] / \sqrt{[w, w]}` is the hyperbolic sine of the signed
+distance of a row to the hyperplane w, called the height of the row. The hyperplane with the widest margin is therefore
+the solution of
 
 .. math:: \min_w \tfrac12 [w, w] \quad \text{with} \quad y_i [w, x_i] \ge 1.
 
@@ -115,9 +116,10 @@ class _View(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """Solution of the convex problem, scaled so that ``‖w‖² - w_0² = 1``; here ``w`` denotes w' without w_0.
+    """Solution (w_0, w') of the convex problem, scaled so that ``‖w'‖² - w_0² = 1``.
 
-    All rows have at least the height ``scale``. ``w`` is None if no hyperplane separates the rows.
+    The field ``w`` contains w', or None if no hyperplane separates the rows. If it is not None, the heights of all rows
+    are at least ``scale``.
     """
 
     w: Array | None
@@ -273,8 +275,8 @@ def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: f
     :math:`\sqrt{|[\cdot, \cdot]|}`. A hyperplane w of margin M satisfies :math:`y_i [w, a_i] \ge \sinh(M - r_i)`. Let r
     be the mean radius, defined by :math:`\sum_i \lambda_i \sinh(r - r_i) = 0`. If M ≥ r, the hyperplane passes between
     A and B, or beyond one of them by at most
-    :math:`\delta = \operatorname{arsinh}(\sum_+ \lambda_i \sinh(r - r_i) / \|A\|)`. Its distance to p is therefore at
-    most D + δ, where D is the larger of the distances of A and B to p, and
+    :math:`\delta = \operatorname{arsinh}(|\sum_+ \lambda_i \sinh(r - r_i)| / \min(\|A\|, \|B\|))`. Its distance to p is
+    therefore at most D + δ, where D is the larger of the distances of A and B to p, and
     :math:`[w, A - B] \le \cosh(D + \delta) \, \|A - B\|`. Together,
 
     .. math:: \sum_i \lambda_i \sinh(M - r_i) \le \cosh(D + \delta) \, \|A - B\|,

@@ -196,7 +196,7 @@ def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
 
 
 def _cancel(z: Array, size: Array, weights: Array) -> bool:
-    """Return whether weights near the given weights, with the same signs, make the weighted sum of rows exactly 0.
+    """Return whether weights near the given weights, with the same signs, provably make the weighted sum of rows 0.
 
     The sum is taken on the hyperboloid. The columns of M are the rows in Klein coordinates, each preceded by a 1, and u
     are their weights, so that the weighted sum is 0 if M u = 0. If M has more columns than rows and full rank, the

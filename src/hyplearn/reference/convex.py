@@ -1,4 +1,4 @@
-r"""The strategy "boundary": a reference point between separable hulls, or on the hyperplane of a convex fit."""
+r"""Reference point of the strategy "boundary", from the closest points of the hulls or from a convex fit."""
 
 from dataclasses import replace
 
@@ -102,7 +102,7 @@ def _hyperboloid_rows(
 
     The rows are computed once and stored as a matrix if X has at most ``explicit_numbers`` elements. Otherwise they are
     stored as X and coefficients. The coordinates are cosh ρ and √c z, where ρ is the distance to p in units of 1/√c.
-    The first coordinate is computed from the ``base`` of the rows z, which is ``1 - cosh ρ``.
+    The first coordinate is computed from ``z.base`` (:class:`~hyplearn.tangent.TangentRows`), which is ``1 - cosh ρ``.
     """
     z = implicit_rows(X, p, features="z", c=c)
     signed = np.sqrt(c) * y

@@ -149,12 +149,13 @@ def separation(data: TrainingData, sides: Array, *, sample: int = SAMPLE) -> Sep
 
 
 def hull_point(data: TrainingData, sides: Array) -> Array:
-    """Return the paper's reference point: the midpoint of the closest vertices of the hulls of two sides.
+    """Return the midpoint of the closest vertices of the hulls of two sides.
 
-    This point is meant for separable sides, although a separating hyperplane through it need not exist. If the sides
-    overlap, the result is the midpoint of two arbitrary rows. Points may have up to 5 dimensions. Weights are ignored,
-    except that rows of weight 0 are left out. A vertex of the hull of a side is also a vertex of the hull of the side's
-    rows in any block that contains it, so only the vertices of each block are kept.
+    This is the reference point of Chien, Pan, Tabaghi and Milenkovic (2021). It is meant for separable sides, although
+    a separating hyperplane through it need not exist. If the sides overlap, the result is the midpoint of two arbitrary
+    rows. Points may have up to 5 dimensions. Weights are ignored, except that rows of weight 0 are left out. A vertex
+    of the hull of a side is also a vertex of the hull of the side's rows in any block that contains it, so only the
+    vertices of each block are kept.
     """
     X_a, X_b = data.fold(_vertices, _merge_vertices, sides, data.c)[:2]
     return hull_midpoint(X_a, X_b, c=data.c).astype(np.float64)

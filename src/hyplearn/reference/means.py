@@ -139,7 +139,8 @@ def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -
     The mean and variance are those of the sample; without rows, they are the origin and 0. ``start`` is the initial
     point for the mean of all rows of the group: the mean of the sample, or the origin if this mean is near the rim.
     ``hessian`` is a function that multiplies the Hessian of the sample at ``start`` by a vector; without rows, it
-    returns a copy of the vector. It is None if ``stride`` is 1, or in up to FEW_DIMENSIONS dimensions.
+    returns a copy of the vector. With rows, ``hessian`` is None if ``stride`` is 1, or in up to FEW_DIMENSIONS
+    dimensions.
     """
     X, codes, weights, gaps = data.fold(_every, columns_joined, stride)
     present = weights > 0

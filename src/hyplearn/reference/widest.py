@@ -17,11 +17,11 @@ from hyplearn.reference.certified_margin import Status, WidestMargin
 from hyplearn.reference.hulls import two_classes
 from hyplearn.types import Array, Points
 
-# Width of the interval between the two bounds at which the search stops, in units of 1/√c. It is relative to the margin
-# if the margin is above 1 in these units.
+# The search stops if the lower and the upper bound on the margin, in units of 1/√c, differ by at most TOL, or by at
+# most TOL times the margin if the margin is above 1.
 TOL = 1e-9
-# Near the rim, where the point p of the hyperplane is stored less precisely, this width is SPACING times the hyperbolic
-# distance of neighbouring floats at p, but at most LARGEST_TOL.
+# Near the rim, where the point p of the hyperplane is stored less precisely, the bounds may differ by SPACING times the
+# hyperbolic distance between neighbouring floats at p, but by at most LARGEST_TOL, unless TOL allows more.
 SPACING, LARGEST_TOL = 64.0, 1e-6
 # SAMPLE_NUMBERS is the approximate number of coordinates in the sample for which the problem is solved first. The
 # sample has about SAMPLE_ROWS rows if that is more.
@@ -71,8 +71,8 @@ def widest_margin(X: Points, y: Any, *, c: float = 1.0) -> WidestMargin:
 def widest(data: TrainingData, sides: Array, *, sample_rows: int | None = None) -> WidestMargin:
     """Find the widest margin between two sides of training data; ``sides`` gives the side of each class, 0 or 1.
 
-    The problem is first solved for a sample. The working rows from which this solution is computed are the first
-    working rows of the search over all rows. Weights are ignored, except that rows of weight 0 are left out.
+    The problem is first solved for a sample. The rows from which this solution is computed are the initial working rows
+    (:class:`Working`) of the search over all rows. Weights are ignored, except that rows of weight 0 are left out.
     """
     sample_rows = sample_rows or max(SAMPLE_ROWS, SAMPLE_NUMBERS // data.n_features)
     strides = subsample_strides(data.counts, sample_rows)
@@ -96,7 +96,7 @@ class Working(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Solution for the working rows, and the best hyperplane so far; ``lower`` is its proven margin times √c."""
+    """Solution for the working rows, and the best hyperplane so far, whose proven margin times √c is ``lower``."""
 
     contact: Contact
     hyperplane: HalfSpace | None
@@ -130,7 +130,7 @@ def _close(data: TrainingData, sides: Array, working: Working, p: Array) -> Foun
 
 
 def _tolerance(margin: float, p: Array, c: float) -> float:
-    """Compute the width of the interval between the two bounds at which the search stops, in units of 1/√c."""
+    """Compute the tolerance of the search, which stops if the bounds differ by at most this value in units of 1/√c."""
     spacing = EPS / row_gaps(p[None], c)[0]
     return max(TOL * max(1.0, margin), min(SPACING * spacing, LARGEST_TOL))
 

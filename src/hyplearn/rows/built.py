@@ -234,7 +234,7 @@ class StreamedRows(RowSource):
         return partial(self.points.fold, build=self.build, threads=self.threads)
 
     def altered(self, function: Callable[..., Rows], *arguments: Any) -> "StreamedRows":
-        """Apply ``function(block, *arguments)`` to every block, and return the resulting rows."""
+        """Return rows whose blocks are the results of ``function(block, *arguments)``, computed in every pass."""
         build = partial(_build_altered, build=self.build, function=function, arguments=arguments)
         return replace(self, build=build, known_costs=None)
 

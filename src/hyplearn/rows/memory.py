@@ -377,7 +377,7 @@ class ClassRows(HyperboloidRows):
 
 
 def join_rows(parts: Sequence[R]) -> Rows:
-    """Concatenate several parts to explicit rows; a single part is returned unchanged."""
+    """Concatenate several parts into explicit rows; a single part is returned unchanged."""
     return parts[0] if len(parts) == 1 else type(parts[0]).joined(parts)
 
 

@@ -22,7 +22,7 @@ SAME_SCALE = 3.0
 
 
 def map_key(basis: str) -> str:
-    """Return the key in ``uns`` of the map from which the points ``obsm[basis]`` come."""
+    """Return the key under which ``uns`` contains the map that produced the points ``obsm[basis]``."""
     return "poincare_map" if basis == DEFAULT_KEY else basis
 
 
@@ -48,7 +48,7 @@ class Matrix(NamedTuple):
 
 
 def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
-    """Return the entries of ``uns[map_key(basis)]`` that :func:`stored_map` and :func:`placed_features` read."""
+    """Return the map and the data needed to place new cells, as entries of ``uns[map_key(basis)]``."""
     data = np.frombuffer(to_bytes(model), dtype=np.uint8).copy()
     kept: dict[str, Any] = {"model": data, "fingerprint": hashlib.sha256(data.tobytes()).hexdigest()}
     if use_rep == "X":
@@ -65,7 +65,7 @@ def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
 
 
 def _loadings(adata: Any, use_rep: str) -> tuple[Any, Array, Array, Array] | None:
-    """Return the matrix, the positions of its genes, the loadings and the centre of scanpy's PCA.
+    """Return the matrix from which scanpy computed a PCA, the positions of its genes, the loadings and the centre.
 
     Return None if ``use_rep`` is not the key of a PCA, or if these data do not reproduce its components.
     """

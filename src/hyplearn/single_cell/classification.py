@@ -92,8 +92,9 @@ def classify(
         ``uns[key]``
             ``params``, ``classes``, the certificate (``status``, ``dual_gap``), the numbers of cells with a known label
             (``n_trained``) and of cells with a prediction (``n_predicted``), whether the classifier was fitted to the
-            cells of another object (``transferred``), the training accuracy, the overall accuracy and the recall of
-            each class in five-fold cross-validation (``held_out``), and the model for
+            cells of another object (``transferred``), the accuracy on the training cells (``training_accuracy``), the
+            number of training cells for which each class is predicted (``training_predicted``), the accuracy and the
+            recall of each class in five-fold cross-validation (``held_out``), and the model for
             :func:`hyplearn.single_cell.stored_model`.
         ``uns[f"{key}_colors"]``
             Colours of ``label_key``, if they are stored in ``uns``.
@@ -264,7 +265,7 @@ def _sets(conformal: Any, X: Array, key: str) -> tuple[dict[str, Any], Array]:
 
 
 def _predictions(fitted: Any, X: Array, key: str, categories: list[Any]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Predict the cells; return new columns for ``obs`` and new arrays for ``obsm``."""
+    """Predict the labels of cells; return new columns for ``obs`` and new arrays for ``obsm``."""
     import pandas as pd
 
     predicted = pd.Categorical(fitted.predict(X).tolist(), categories=categories)
@@ -296,7 +297,7 @@ def _storable(values: Any) -> Array:
 
 
 def _categories(column: Any, classes: Array) -> list[Any]:
-    """Return the ordered categories of a column of labels, or ``classes`` if these categories lack one of them."""
+    """Return the categories of a categorical column if they include all ``classes``, otherwise ``classes``."""
     if hasattr(column, "cat") and set(classes.tolist()) <= set(column.cat.categories.tolist()):
         return list(column.cat.categories)
     return classes.tolist()

@@ -19,8 +19,8 @@ from hyplearn.types import Array
 # The root is considered to be at a tip if the mean of the unit vectors from the root towards the cells has a norm above
 # ONE_SIDED (the norm is 1 if all directions are equal), and if the median distance to the cells is above FAR.
 ONE_SIDED, FAR = 0.85, 3.0
-# Advice for points outside the ball of curvature -1. Division by r moves the ball of radius r to the ball of radius 1,
-# and divides all distances by r.
+# Advice for points outside the ball of curvature -1. Dividing points by r maps the ball of radius r to the ball of
+# radius 1, and all distances are divided by r.
 OTHER_BALL = (
     "Pass basis= with the key of an embedding in the ball of radius 1, or divide the points of a ball of radius r by r."
 )
@@ -245,7 +245,7 @@ def _order(name: str) -> list[int]:
 
 
 def _parted(X: Array, root: int, least: float) -> tuple[Array, dict[str, float]]:
-    """Return the branch of each cell, and a dict from the branches that split to the depths at which they split."""
+    """Return the branch of each cell, and a dict that contains the depth of the split for each branch that splits."""
     r = distance(X, X[root])
     D = pairwise_distance(X)
     product = 0.5 * (r[:, None] + r[None, :] - D)

@@ -164,12 +164,12 @@ def explore(
     Parameters
     ----------
     adata : AnnData
-        Cells that were classified with :func:`hyplearn.single_cell.tl.classify`.
+        Cells that were classified with :func:`hyplearn.single_cell.tl.classify` or ``transfer``.
     key : str
-        Name of the column of predictions: the ``key_added`` of ``classify``. If every cell has a label, the page shows
-        the labels, and states whether the cells were used for training. If ``classify`` was called with ``coverage``,
-        cells can also be coloured by their prediction sets, by the sizes of these sets, and by whether the sets are
-        empty; with ``hierarchy``, also by their answers.
+        Name of the column of predictions: the ``key_added`` of ``classify`` or ``transfer``. If every cell has a label,
+        the page shows the labels, and states whether the cells were used for training. If the cells were classified
+        with ``coverage``, they can also be coloured by their prediction sets, by the sizes of these sets, and by
+        whether the sets are empty; with ``hierarchy``, also by their answers.
     columns : list of str
         Further columns of ``obs``, or genes, by which the cells can be coloured. The colours of categories are read
         from ``uns[f"{column}_colors"]``, if it exists.
@@ -214,7 +214,7 @@ def _set_columns(adata: Any, key: str) -> dict[str, Any]:
 
 
 def _stored_colours(adata: Any, column: str) -> dict[str, str]:
-    """Return a dict from the categories of a column to their colours in ``uns``; empty if there are too few colours."""
+    """Return the colours of the categories of a column, from ``uns``, as a dict; it is empty if there are too few."""
     values, given = adata.obs.get(column), adata.uns.get(f"{column}_colors", ())
     categories = getattr(getattr(values, "cat", None), "categories", ())
     return dict(zip(map(str, categories), map(str, given), strict=False)) if len(given) >= len(categories) else {}
@@ -252,7 +252,8 @@ def _arrange(axes: list[Any], ncols: int) -> None:
     for ax in axes:
         ax.set_position([0, 0, 1, 1])
     figure.draw_without_rendering()
-    overhang = np.zeros((len(axes), 3))  # size of legends and labels on the left, on the right and below, in inches
+    # Space for legends and labels to the left of, to the right of and below each panel: in pixels, then in inches.
+    overhang = np.zeros((len(axes), 3))
     for k, ax in enumerate(axes):
         own, all_of_it = ax.get_window_extent(), ax.get_tightbbox()
         overhang[k] = own.x0 - all_of_it.x0, all_of_it.x1 - own.x1, own.y0 - all_of_it.y0
@@ -274,7 +275,7 @@ def _draw_panel(ax: Any, X: Array, panel: Panel, c: float, style: tuple[str, flo
     cmap, size, legend = style
     draw_rim(ax, c)
     known = np.ones(len(X), dtype=bool) if panel.unknown is None else ~panel.unknown
-    # Many markers are rasterised, because vector markers for a hundred thousand cells would take many megabytes.
+    # If there are many markers, they are rasterised: a hundred thousand vector markers would take many megabytes.
     markers = {"s": size, "linewidths": 0, "rasterized": len(X) > MOST_MARKERS}
     if panel.values is None:
         ax.scatter(*X.T, **markers, color=UNKNOWN, zorder=2)
@@ -370,7 +371,7 @@ def _styles(adata: Any, color: str | None, categories: Any, palette: Any) -> dic
 
 
 def _answer_styles(adata: Any, key: str, categories: Any) -> dict[Any, ClassStyle]:
-    """Return the style of each answer: cell types look as in the label column; inner nodes of the tree are squares."""
+    """Return the style of each answer: cell types have their style in the label column, inner nodes are squares."""
     label_key = adata.uns[key]["params"]["label_key"]
     column = label_key if label_key in adata.obs else key
     types = adata.obs[column].astype("category").cat.categories

@@ -57,7 +57,7 @@ class CertificateSums(NamedTuple):
     loss_error: float  # bound on the rounding error of ``loss``
     slack: float  # hard margin: largest max(0, s - e) of a row with positive cost; soft margin: 0
     largest_slack: float  # hard margin: largest max(0, s + e) of a row with positive cost; soft margin: 0
-    terms: float  # sum of the rows' terms in P - D, without ½‖w - v‖²; non-negative for feasible α
+    terms: float  # sum of the rows' terms in P - D, without ½‖w - v‖²; non-negative for feasible w and α
     terms_error: float  # bound on the rounding error of ``terms``
     v: Array  # Σ α u
     length: float  # Σ |α| ‖u‖

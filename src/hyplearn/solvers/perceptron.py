@@ -1,8 +1,9 @@
 r"""First- and second-order perceptrons on implicit rows, which are not stored but computed from the points.
 
-A perceptron visits one row z with label y = ±1 at a time, and changes its weights w only on a mistake, that is, if
-:math:`y\langle w, z\rangle \le 0`. A :class:`Perceptron` contains all state that is kept between rows, so a stream in
-chunks gives bitwise the same result as one pass over all rows.
+Both algorithms are from the paper by Chien, Pan, Tabaghi and Milenkovic (2021), "the paper" below. A perceptron visits
+one row z with label y = ±1 at a time, and changes its weights w only on a mistake, that is, if
+:math:`y\langle w, z\rangle \le 0` (for an exception, see :class:`Perceptron`). A :class:`Perceptron` contains all
+state that is kept between rows, so a stream in chunks gives bitwise the same result as one pass over all rows.
 
 A row with weight k is visited k times in succession, as if there were k copies of the row. If the weight has a
 fractional part, the row is visited once more, and this fraction scales the step.
@@ -138,7 +139,7 @@ def _shuffled(X: Array, run: int, rng: np.random.Generator) -> Array:
 
 @njit(cache=True, nogil=True)
 def _fill_hashes(X, seed, out):  # type: ignore[no-untyped-def]
-    """Write a hash of the seed and each row's coordinates to ``out``, with the mixing function of splitmix64."""
+    """Write a hash for each row to ``out``, computed from the seed and the coordinates as in splitmix64."""
     for i in range(X.shape[0]):
         state = seed
         for j in range(X.shape[1]):
@@ -156,8 +157,8 @@ class MistakeBounds(NamedTuple):
     :math:`\sqrt c \|x\|` of a point x. Let m be the smallest :math:`|\langle z, w \rangle|` of all rows. It is equal to
     :math:`\sinh(\sqrt c \varepsilon) / \sqrt c`, where ε is the margin of the hyperplane. The bounds are
 
-    - ``data``: :math:`(Z / m)^2`;
-    - ``paper``: :math:`\bigl(2 R_p / ((1 - R_p^2) \sqrt c\, m)\bigr)^2` with
+    - ``data``, for the first order: :math:`(Z / m)^2`;
+    - ``paper``, for the first order: :math:`\bigl(2 R_p / ((1 - R_p^2) \sqrt c\, m)\bigr)^2` with
       :math:`R_p = (\sqrt c \|p\| + R) / (1 + \sqrt c \|p\| R)`; the bound replaces Z by its largest possible value for
       points with :math:`\sqrt c \|x\| \le R`;
     - ``second_order``: :math:`\sqrt{(a + \lambda_w) \sum_j \log(1 + \lambda_j / a)} / m` with a and S of

@@ -1,7 +1,7 @@
 r"""The paper's soft-margin algorithm: stochastic gradient descent, one row per step.
 
-For N rows u (feature vectors times labels ±1), step t = 1, 2, ... uses one row with its cost C, and the step size
-:math:`\eta = 1 / (t + 1000)`:
+The paper is by Chien, Pan, Tabaghi and Milenkovic (2021). For N rows u (feature vectors times labels ±1), step
+t = 1, 2, ... uses one row with its cost C, and the step size :math:`\eta = 1 / (t + 1000)`:
 
 .. math:: w \leftarrow w - \eta\, (w - N C u) \text{ if } \langle u, w \rangle \le 1, \qquad
           w \leftarrow w - \eta\, w \text{ otherwise.}

@@ -19,9 +19,9 @@ class Solution:
     """Normal vector with a proof of how close it is to the optimum.
 
     The status is "optimal" if the tolerance was reached. Otherwise it is "max_iter" (no steps left), "stalled" (limited
-    by rounding), "stopped" (the paper's stopping rule: the objective hardly changes any more), or "infeasible" (the
-    hard margin has no solution). α proves the status "infeasible": ``Σ α u`` is zero up to rounding, and the rows with
-    α > 0 have full column rank (apart from columns of zeros), or are two opposite rows or a single row of zeros
+    by rounding), "stopped" (the objective hardly changes any more), or "infeasible" (the hard margin has no solution).
+    α proves the status "infeasible": ``Σ α u`` is zero up to rounding, and the rows with α > 0 have full column rank
+    (apart from columns of zeros), or are two opposite rows or a single row of zeros
     (:func:`~hyplearn.solvers.svm.proof.refutation`).
     """
 
@@ -31,8 +31,8 @@ class Solution:
     v: Array  # Σ α u, which equals w at the optimum
     primal: float  # P(w)
     dual: float  # D(α)
-    # Duality gap divided by max(1, P) or, for hard margins, by P up to a factor of 2. If the quotient is at most the
-    # tolerance, but not provably so (the status is then not "optimal"), the bound on its rounding error is added.
+    # Duality gap divided by max(1, P) or, for hard margins, by a number between P and 2 P. If the quotient is at most
+    # the tolerance, but not provably so (the status is then not "optimal"), the bound on its rounding error is added.
     gap: float
     status: Status
     n_iter: int  # number of working sets, Newton steps or epochs
@@ -49,8 +49,8 @@ class Solution:
 class Progress(NamedTuple):
     """State of a solver after an iteration.
 
-    Depending on the solver, ``n_working`` is the number of rows in the working set, of active rows or of all rows, or 0
-    for stochastic gradient descent.
+    Depending on the solver, ``n_working`` counts the rows of the working set, the active rows, or all rows. It is 0 for
+    stochastic gradient descent.
     """
 
     n_passes: int

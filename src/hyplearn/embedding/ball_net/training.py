@@ -179,7 +179,7 @@ def train(
 
 
 def write_state(path: Path, identity: str, state: dict[str, Any]) -> None:
-    """Write a checkpoint atomically, with the state of a training and the digest that identifies the training."""
+    """Write a checkpoint atomically, with the state of a training run and the digest that identifies the run."""
     content = io.BytesIO()
     torch.save({"identity": identity, "state": state}, content)
     write_whole(path, sealed(MAGIC, content.getvalue()))
@@ -188,14 +188,14 @@ def write_state(path: Path, identity: str, state: dict[str, Any]) -> None:
 def read_state(path: Path, identity: str) -> dict[str, Any] | None:
     """Read the state from a checkpoint, or return None if the file does not exist.
 
-    An error is raised if the checkpoint belongs to a different training.
+    An error is raised if the checkpoint belongs to a different training run.
     """
     if not path.exists():
         return None
     known = torch.load(io.BytesIO(unsealed(path, MAGIC)), weights_only=True)
     if known["identity"] != identity:
         raise ValueError(
-            f"{path} belongs to a training with other data, parameters or initial weights.\n"
+            f"{path} belongs to a training run with other data, parameters or initial weights.\n"
             "Use the same data and parameters again, pass another path, or remove the file to start again."
         )
     return known["state"]

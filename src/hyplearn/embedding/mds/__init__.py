@@ -35,8 +35,8 @@ SEARCH_GRID = 9
 SEARCH_POINTS = 250
 # Largest hyperbolic radius of a node of the spanning tree. At larger radii, float64 has too few digits for the edges.
 FARTHEST = 30.0
-# Length of an edge between copies of a point in the spanning tree, relative to the largest distance. It is positive,
-# because SciPy treats 0 as a missing edge.
+# Length of an edge of the spanning tree between points at distance 0 (copies), relative to the largest distance. It is
+# positive, because SciPy treats 0 as a missing edge.
 SHORTEST = 1e-9
 
 
@@ -47,8 +47,8 @@ class HyperbolicMDS(BaseEstimator):
     The spectral solution (hydra) is exact if the given distances are those of points in hyperbolic space with
     `n_components` dimensions and the curvature of the ball. For other distances, the stress
     :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2` is minimised by a descent. The descent starts at the spectral
-    solution or at the minimum spanning tree, embedded as by :class:`~hyplearn.embedding.TreeEmbedding`, whichever has
-    the smaller stress.
+    solution or, in two or more dimensions, at the minimum spanning tree, embedded as in
+    :class:`~hyplearn.embedding.TreeEmbedding`, if its stress is smaller.
 
     Parameters
     ----------
@@ -161,15 +161,15 @@ class HyperbolicMDS(BaseEstimator):
         return self.fit(X).embedding_
 
     def transform(self, X: Any) -> Array:
-        """Embed new points, given their distances to the points of the fit, which do not move.
+        """Embed new points, given their distances to the fitted points. The fitted points do not move.
 
         With ``refine=False``, the spectral solution is extended to the new points. Otherwise, the stress of each new
-        point is minimised, starting at the closest point of the fit.
+        point is minimised, starting at the fitted point with the smallest given distance.
 
         Parameters
         ----------
         X : array-like of shape (n_new, n_points)
-            Distances from the new points to the points of the fit.
+            Distances from the new points to the fitted points.
         """
         check_is_fitted(self)
         D = np.asarray(X)

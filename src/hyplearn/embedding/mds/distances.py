@@ -110,8 +110,9 @@ def _warn_about_triangles(D: Array) -> None:
 def warn_about_distorted_pairs(X: Array, D: Array, root: float, *, automatic: bool) -> None:
     """Warn about pairs whose distances in the embedding X differ greatly from the given distances D.
 
-    X lies in the unit ball, and D contains the given distances times ``root`` = √c; the warning shows unscaled
-    distances. ``automatic`` states whether the curvature was chosen automatically.
+    X lies in the unit ball, and D contains the given distances multiplied by ``root``, the square root of the absolute
+    curvature. The warning shows distances divided by ``root``. ``automatic`` states whether the curvature was chosen
+    automatically.
     """
     rows, columns = np.triu_indices(len(D), 1)
     given, found = D[rows, columns], pairwise_distance(X)[rows, columns]
@@ -135,10 +136,10 @@ def warn_about_distorted_pairs(X: Array, D: Array, root: float, *, automatic: bo
 
 @njit(cache=True)
 def _long_sides(D, n_triples):  # type: ignore[no-untyped-def]
-    """Return the number of triples with ``D_ij > D_ik + D_kj``, and the triple i, j, k with the largest difference.
+    """Return the number of triples with ``D_ij > D_ik + D_kj``, and the indices i, j, k of the worst of them.
 
-    Differences that may be due to rounding are ignored. All triples are checked if ``n_triples`` is n³, and a random
-    sample otherwise.
+    The worst triple has the largest ``D_ij - D_ik - D_kj``. Differences that may be due to rounding are ignored. All
+    triples are checked if ``n_triples`` is n³; otherwise, ``n_triples`` random triples are checked.
     """
     n = D.shape[0]
     count, excess, worst = 0, 0.0, (0, 0, 0)
@@ -213,10 +214,13 @@ def normalise(value: float, D: Array, relative: bool) -> float:
 
 
 def stress_and_gradient(X: Array, D: Array, relative: bool) -> tuple[float, Array]:
-    """Compute the stress ``Σ_{i<j} w (d(x_i, x_j) - D_ij)²`` and its gradient; w is 1, or ``1 / D_ij²`` if relative."""
+    """Compute the stress ``Σ_{i<j} w (d(x_i, x_j) - D_ij)²`` and its gradient.
+
+    The weight w is 1 or, if ``relative``, ``1 / D_ij²`` (0 if D_ij is 0).
+    """
     gaps, gradients = row_gaps(X, 1.0), np.zeros((BLOCKS, *X.shape))
-    # The kernels write to existing arrays, because numba does not handle interrupts while it returns a tuple with an
-    # array.
+    # ``_pairs`` adds to an existing array, because numba does not handle interrupts while a function returns a tuple
+    # that contains an array.
     values = map_blocks(lambda block, n: _pairs(X, gaps, D, relative, block, n, gradients[block]), len(X))
     return sum(values), gradients.sum(axis=0)
 
@@ -252,7 +256,10 @@ def _pairs(X, gaps, D, relative, first, stride, gradient):  # type: ignore[no-un
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _weight(due, relative):  # type: ignore[no-untyped-def]
-    """Return the weight of a squared error: 1, or for relative errors ``1 / due²`` (0 if ``due`` is 0)."""
+    """Return the weight of the squared error of a distance.
+
+    The weight is 1 or, if ``relative``, ``1 / due²`` for the given distance ``due`` (0 if ``due`` is 0).
+    """
     if not relative:
         return 1.0
     return 1.0 / (due * due) if due > 0.0 else 0.0
@@ -260,14 +267,17 @@ def _weight(due, relative):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _error(u2, due):  # type: ignore[no-untyped-def]
-    """Return ``ρ - due`` and ``sinh ρ`` for the embedded distance ρ and the given ``due``; ``sinh²(ρ/2) = u2``."""
+    """Return ``ρ - due`` and ``sinh ρ``, where ``sinh²(ρ/2) = u2``.
+
+    ρ is the distance in the embedding, and ``due`` is the given distance.
+    """
     sinh = 2.0 * math.sqrt(u2 * (1.0 + u2))
     return shrink(u2) * sinh - due, sinh
 
 
 def descend(X: Array, D: Array, relative: bool, *, tol: float, max_iter: int) -> Descent:
     """Minimise the stress with L-BFGS; see :func:`hyplearn.embedding.descent.descend`."""
-    # The second derivative with respect to a point is about 2n times the mean weight.
+    # The second derivative of the stress with respect to one of the n points is about 2n times the mean weight.
     stiffness = 2 * len(X) * (float(np.mean(D[D > 0] ** -2.0)) if relative and np.any(D) else 1.0)
     objective = partial(stress_and_gradient, D=D, relative=relative)
     return descent.descend(X, objective, stiffness=stiffness, tol=tol, max_iter=max_iter)

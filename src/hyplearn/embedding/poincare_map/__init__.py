@@ -77,21 +77,21 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     sigma : float or None, default=0.5
         Width of the Gaussian weights of a cell's edges, relative to the longest of these edges; None for equal weights.
     gamma : float or "auto", default="auto"
-        Factor of distances in the softmax. Smaller values move points farther apart and towards the boundary. "auto" is
-        2, or more for deep hierarchies, so that the largest logarithmic forest distance divided by gamma is at most 8
-        and the farthest cells can be distinguished in a picture.
+        Factor by which distances are multiplied in the softmax. Smaller values move points farther apart and towards
+        the boundary. "auto" is 2, or more for deep hierarchies, so that the largest logarithmic forest distance divided
+        by gamma is at most 8 and the farthest cells can be distinguished in a picture.
     root : int or str, optional
         Row of the cell at the origin, or its name in the index of a data frame. By default the Fréchet mean of all
         points is at the origin. The choice does not change any distance.
     n_landmarks : int, None or "auto", default="auto"
-        Number of landmarks, which are embedded together; the other cells are placed among them as by :meth:`transform`.
+        Number of landmarks, which are embedded together; the other cells are placed among them as in :meth:`transform`.
         Landmarks are chosen with k-means++. "auto" means up to 4,000 cells, and None means all cells.
     init : {"spectral", "random"}, default="spectral"
         Start of the descent: the spectral embedding of the logarithmic forest distances, or random points near the
-        origin, as in the paper, with early exaggeration.
+        origin, as in Klimovskaia et al. (2020), with early exaggeration.
     early_exaggeration : float, default=3.0
-        Factor of the attraction of neighbours in up to 50 additional steps after a random start. It is not used with
-        ``init="spectral"``.
+        Factor by which the attraction of neighbours is multiplied in up to 50 additional steps after a random start.
+        It is not used with ``init="spectral"``.
     max_iter : int, default=500
         Maximum number of steps of the descent. A ``ConvergenceWarning`` is issued if more steps would be needed.
     tol : float, default=1e-5
@@ -233,7 +233,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return int(self.embedding_.shape[1])
 
     def _choose_landmarks(self, cells: Array, seed: np.random.RandomState) -> Array:
-        """Return the sorted row numbers in ``cells`` of the landmarks.
+        """Choose the landmarks, and return their row numbers in ``cells`` in increasing order.
 
         All cells are landmarks if there are at most ``n_landmarks``; otherwise landmarks are chosen with k-means++.
         """

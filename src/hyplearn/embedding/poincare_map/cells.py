@@ -197,7 +197,8 @@ def warn_about_joints(joints: Joints) -> None:
 def joining_edges(X: Array, part: Array) -> tuple[Array, Array]:
     """Return the edges (pairs of rows) of a minimum spanning tree of the components, and the lengths of these edges.
 
-    ``part`` contains the component of each row. The distance of two components is that of their closest rows.
+    ``part`` contains the component of each row. The distance between two components is the smallest distance between
+    a row of one and a row of the other.
     """
     order = np.argsort(part, kind="stable")
     firsts = np.flatnonzero(np.r_[True, np.diff(part[order]) > 0])

@@ -76,7 +76,7 @@ def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Ar
 
     Return two arrays: the accessibilities between each new node and all old nodes, with a row per new node, and the
     accessibility of each new node from itself. For a new node that has edges with the weights w to the old nodes N, the
-    row and, as the last element, the accessibility from itself are
+    row followed by the accessibility of the node from itself is
 
     .. math:: \frac{(z^T Q_N, \; 1)}{1 + \sum_j z_j}, \qquad (\operatorname{diag}(w)^{-1} + Q_{NN}) \, z = 1,
 
@@ -93,7 +93,7 @@ def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Ar
 
 
 class Pairs(NamedTuple):
-    """Packed arrays for all pairs of points: q, ln q, and buffers for f and ``exp(-γ d)``; and gamma."""
+    """Factor gamma, and packed arrays for all pairs of points: q, ln q, and buffers for f and ``exp(-γ d)``."""
 
     q: Array
     log_q: Array

@@ -96,7 +96,7 @@ def _settle(points: Array, fixed: Fixed, q: Array, own: Array) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _minimise(fixed, q, log_q, own, out):  # type: ignore[no-untyped-def]
-    """Move each new cell, whose point is a row of ``out``, to a local minimum of its loss, by damped Newton steps."""
+    """Move the point of each new cell, a row of ``out``, to a local minimum of its loss with damped Newton steps."""
     d, gamma = len(fixed.coordinates), fixed.gamma
     for row in range(len(out)):
         x = out[row].copy()

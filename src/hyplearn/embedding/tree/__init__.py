@@ -25,7 +25,7 @@ MOST_PAIRS = 4_000_000
 SEARCH_PAIRS = 200_000
 # Largest accepted relative error of an edge length due to rounding.
 EDGE_TOLERANCE = 0.01
-# Number of binary digits of float64.
+# Number of binary digits of the significand of float64.
 DIGITS = 53
 
 

@@ -39,9 +39,8 @@ REPULSION_POWER = 8
 class Codes(NamedTuple):
     """Spherical codes, which are the directions from nodes to their neighbours.
 
-    The root has its own code; other nodes share a code if they have the same number of neighbours, and the first
-    direction of the code is that of the parent. ``points`` contains the codes, and ``which`` the index of the code of
-    each node.
+    The root has its own code. Other nodes share a code if they have the same number of neighbours; the first direction
+    of such a code points to the parent. ``points`` contains the codes, and ``which`` the index of each node's code.
     """
 
     points: list[Array]
@@ -55,7 +54,7 @@ class Codes(NamedTuple):
         return cls(points, np.concatenate([[0], which + 1]))
 
     def narrow(self, spread: float) -> Self:
-        """Multiply the angles between children and the direction away from the parent by ``spread``.
+        """Multiply the angles between children and the direction away from the parent by ``spread``; return new codes.
 
         The code of the root is not changed, because the root has no parent.
         """
@@ -151,9 +150,10 @@ def wedges(tree: RootedTree, lengths: Array) -> Array:
 
 
 def _bisectors(tree: RootedTree, lengths: Array) -> list[float]:
-    """Return, for each node, the signed angle at its parent from the direction away from its grandparent to the node.
+    """Return, for each node, the signed angle between the edge from its parent and a reference direction at the parent.
 
-    For children of the root, the angle is measured from the first axis; for the root, the result is 0.
+    The reference direction points away from the parent of the parent; at the root, it is the first axis. The angle of
+    the root itself is 0.
     """
     shares = [count**SHARE_POWER for count in _count_leaves(tree.parents, tree.counts).tolist()]
     halves, angles = [math.pi] * len(shares), [0.0] * len(shares)
@@ -249,7 +249,7 @@ def _simplex(n: int, d: int) -> Array:
 
 
 def _lattice(n: int, d: int) -> Array:
-    """Return n points of Kronecker's sequence, mapped to the sphere so that equal volumes of the cube get equal areas.
+    """Map n points of Kronecker's sequence in the unit cube to the sphere, so that equal volumes become equal areas.
 
     The sequence uses powers of a generalised golden ratio. The polar angle of a uniform point on S^m has the cosine
     ``2b - 1``, where b has the distribution Beta(m/2, m/2).
@@ -278,7 +278,7 @@ def _golden(k: int) -> float:
 
 
 def _repel(points: Array) -> Array:
-    """Return the points on the sphere after they have moved away from one another, in decreasing steps."""
+    """Move points on the sphere away from one another in steps of decreasing length, and return their new positions."""
     # The squared distance of each point from itself is raised from 0 to 4, the largest squared distance on the sphere,
     # so that no point counts as its own nearest point.
     apart = 4 * np.eye(len(points))

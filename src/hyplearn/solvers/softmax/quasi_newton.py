@@ -2,10 +2,10 @@ r"""Quasi-Newton steps for softmax regression with many weights; most steps take
 
 The steps decrease the objective P of :mod:`~hyplearn.solvers.softmax.solve` by the L-BFGS method (limited-memory
 Broyden-Fletcher-Goldfarb-Shanno). The initial guess of the inverse Hessian is computed from a sample of the rows, and
-computed again after every few steps. If there are few weights, it is the inverse of the sample's full Hessian. If there
-are more weights but few columns, only the diagonal blocks of this Hessian, one per class, are inverted. Otherwise the
-guess is the inverse of a matrix that contains only the diagonal of this Hessian and, for each class, the entries that
-couple the first and the last column.
+recomputed every few steps. If there are few weights, it is the inverse of the sample's full Hessian. If there are more
+weights but few columns, only the diagonal blocks of this Hessian, one per class, are inverted. Otherwise the guess is
+the inverse of a matrix that contains only the diagonal of this Hessian and, for each class, the entries that couple the
+first and the last column.
 
 The inverses of the blocks are multiplied from both sides by :math:`J = I - \tfrac1K 1 1^T`, which subtracts the mean
 over the K classes. For a single row x with the probabilities π, the Hessian of the loss is the Kronecker product of
@@ -36,7 +36,8 @@ ROUND, REMEMBERED = 10, 20
 # BLOCK_COLUMNS columns, the guess inverts the diagonal blocks. With more columns, it inverts a matrix of the diagonal
 # and the entries that couple the first and the last column. In cone coordinates these two columns (time and intercept)
 # hardly vary and are therefore nearly parallel. Including the entries that couple them saves a third of the passes on
-# the paper's synthetic data with 1000 coordinates, but no passes on normally distributed classes.
+# the synthetic data of Chien, Pan, Tabaghi and Milenkovic (2021) with 1000 coordinates, but no passes on normally
+# distributed classes.
 MATRIX_ENTRIES, BLOCK_COLUMNS = 1000, 400
 # Maximum number of elements of the sample: BLOCK_NUMBERS if the blocks are computed from it, SAMPLE_NUMBERS for the
 # full Hessian or the diagonal. ROWS_PER_ENTRY is the maximum number of sampled rows per weight, which limits the time
@@ -131,7 +132,7 @@ class SampleHessian(QuasiNewton):
         entries, d = source.n_classes * source.shape[1], source.shape[1]
         kinds = {"whole": entries <= matrix_entries, "blocks": d <= block_columns}
         self.kind = next((kind for kind, applies in kinds.items() if applies), "diagonal")
-        self.keeps_steps = self.kind != "whole"  # steps stored for an old Hessian do not improve a new one
+        self.keeps_steps = self.kind != "whole"  # steps stored for an old Hessian do not improve the new guess
         if sample_numbers is None:
             sample_numbers = BLOCK_NUMBERS if self.kind == "blocks" else SAMPLE_NUMBERS
         self.source, self.seed = source, seed
@@ -230,7 +231,8 @@ def _scaled(inverse: Operator, last: tuple[Array, Array]) -> Operator:
 def _line_search(evaluate: Callable[[Array], E], point: E, step: Array) -> tuple[E | None, int]:
     """Return the point after the step, shortened if P does not decrease enough, and the number of passes.
 
-    None is returned instead of the point if no length that is tried meets one of the conditions described at ENOUGH.
+    None is returned instead of the point if the slope of P along the step is not negative, or if no length that is
+    tried meets either of the two conditions described at ENOUGH.
     """
     slope, length = float(np.sum(point.gradient * step)), 1.0
     if slope >= 0:  # rounding errors can make P increase along the step

@@ -1,7 +1,7 @@
 r"""Solver for the hinge loss over all rows, with working sets.
 
 Rows u near the margin, where ⟨u, w⟩ is close to 1, form the working set. Rows far above the margin have α = 0. All
-rows far below the margin are *clamped*: they are replaced by a single row, their mean weighted by their costs. The cost
+rows far below the margin are *clamped*: they are replaced by a single row, which is their cost-weighted mean. The cost
 of this mean row is the sum of the clamped rows' costs, and its α is distributed over the clamped rows in proportion to
 their costs. The small problem of the working set and the mean row is solved by an interior point method
 (:mod:`~hyplearn.solvers.svm.interior_point`). By convexity, the loss of the mean row is at most the sum of the losses
@@ -112,9 +112,9 @@ class State:
 
 
 class Start(NamedTuple):
-    """Starting point: w, number and band of rows to gather, whether w is near the solution, and number of passes.
+    """Starting point w, with the number of rows to gather in its working set, and the band for the first scan.
 
-    Passes that only draw a sample are included.
+    ``near`` is whether w is near the solution. ``n_passes`` includes passes that only draw a sample.
     """
 
     w: Array
@@ -150,7 +150,7 @@ def starting_point(
 def _from_samples(
     source: RowSource, first: int, rng: np.random.Generator, *, max_iter: int, threads: int, limits: Limits
 ) -> Start:
-    """Solve samples of increasing size, first in memory and then read in passes; return a starting point."""
+    """Solve samples of increasing size, first those in memory, then those read in passes; return a starting point."""
     n, d = source.shape
     options = {"max_iter": max_iter, "threads": threads, "limits": limits}
     sizes = []

@@ -211,7 +211,7 @@ def scan_kernel(X, p, along, base, costs, w, below, above, sides, counts, clampe
 
 @njit(cache=True, error_model="numpy")
 def _squared(edge):  # type: ignore[no-untyped-def]
-    """Return the square of a band's limit, or a negative number if the limit is negative and so excludes all rows."""
+    """Return the squared limit of a band, at most FARTHEST; a negative limit keeps its sign, and excludes all rows."""
     return min(edge * abs(edge), FARTHEST)
 
 

@@ -52,12 +52,12 @@ def solve_svm(
 ) -> Solution:
     """Solve the SVM on signed rows until the relative duality gap is at most ``tol``.
 
-    Infinite costs give the hard margin; all positive costs must be infinite, or none. ``start`` is the initial normal
-    vector; by default it is zero if there are few rows, and otherwise computed from an easier problem, for example from
-    samples drawn with the seed ``seed``. At most ``max_iter`` working sets are solved or Newton steps are made;
-    ``report`` is called after each. The result does not depend on the number of threads. With ``judge=False``, rounding
-    errors are not taken into account in the status. With ``rising=False``, a soft-margin problem whose solution is
-    limited by rounding is not solved again with a rising cap on the costs.
+    Infinite costs give the hard margin; they must not be mixed with finite positive costs. ``start`` is the initial
+    normal vector; by default it is zero if there are few rows, and otherwise computed from an easier problem, for
+    example from samples drawn with the seed ``seed``. At most ``max_iter`` working sets are solved or Newton steps are
+    made; ``report`` is called after each. The result does not depend on the number of threads. With ``judge=False``,
+    rounding errors are not taken into account in the status. With ``rising=False``, a soft-margin problem whose
+    solution is limited by rounding is not solved again with a rising cap on the costs.
 
     Examples
     --------

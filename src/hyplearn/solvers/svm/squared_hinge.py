@@ -44,8 +44,9 @@ FEW_COLUMNS, LOW_COST = 16, 1.0
 # pass over the active rows. The preconditioner is the Hessian at an earlier point, computed from at most
 # ROWS_PER_COLUMN rows per column. It is computed again when a step needs at least FEW_PRODUCTS products.
 MANY_COLUMNS, ROWS_PER_COLUMN, FEW_PRODUCTS = 200, 4, 12
-# Conjugate gradients stop when the norm of the residual is at most FORCING times the gradient norm. For the additional
-# step after the tolerance is reached, the factor is FORCING_LAST. A tolerance above POLISHED_TOL needs no such step.
+# Conjugate gradients stop when the norm of the residual is at most FORCING times the gradient norm, or earlier if the
+# tolerance allows it. For the additional step after the tolerance is reached, the factor is FORCING_LAST. A tolerance
+# above POLISHED_TOL needs no such step.
 FORCING, FORCING_LAST, POLISHED_TOL = 0.1, 1e-4, 1e-4
 # The preconditioner is summed in threads, over strips of this many rows.
 STRIP = 1024
@@ -132,7 +133,7 @@ def _starting_point(
     options: dict[str, Any] = {"max_iter": max_iter, "rng": rng, "polish": False}
     lowest, highest, _ = source.cost_range
     if highest > COST_RATIO * lowest:
-        # If costs are very different, only few rows become active per step. Solving with capped costs first is faster.
+        # If costs are very different, only a few rows become active per step. Capping the costs first is faster.
         softer = source.altered(_softened, highest / SOFTER)
         led = solve_squared_hinge(softer, tol=SOFTER_TOL, start=start, **options)
         return led.w, led.n_passes
@@ -160,8 +161,8 @@ class Descent(ABC):
     def _newton_step(self, gradient: Array, part: float, shortest: float) -> Array:
         """Compute a Newton step, exactly or by conjugate gradients.
 
-        The norm of the residual of its linear system is at most the larger of ``shortest`` and ``part`` times the
-        gradient norm.
+        The norm of the residual of its linear system is at most ``part`` times the gradient norm, or at most
+        ``shortest`` if this is larger.
         """
 
     def run(self, tol: float, max_iter: int) -> Status:
