@@ -13,7 +13,7 @@ import pytest
 
 import hyplearn
 from hyplearn import files, open_points
-from hyplearn.files import damage_named, replacing, write_whole
+from hyplearn.files import WatchedFile, damage_named, replacing, write_whole
 from support.stored import separated
 
 KILLED = """
@@ -92,6 +92,16 @@ def test_many_files_need_few_descriptors(tmp_path):
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert len(block.X) == 720
     assert np.array_equal(block.X[:6], X)
+
+
+def test_a_file_that_disappears_during_the_check_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "points.npy"
+    path.write_bytes(b"points")
+    watched, answers = WatchedFile(path), iter([True])
+    path.unlink()
+    monkeypatch.setattr(Path, "exists", lambda self: next(answers, False))  # it was still there a moment ago
+    with pytest.raises(OSError, match=r"points\.npy was (changed|removed) while it was read"):
+        watched.check()
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.EACCES, errno.ENOMEM])

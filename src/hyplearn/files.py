@@ -7,7 +7,7 @@ import os
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -76,7 +76,7 @@ def surprises_named(path: Path | str) -> Iterator[None]:
 
 
 def check_unpacked(name: str, unpacked: int, packed: int, advice: str) -> None:
-    """Raise an error if the unpacked size of a file exceeds the limit, as that of a decompression bomb does."""
+    """Raise an error if the unpacked size of a file exceeds the limit, which protects against decompression bombs."""
     if unpacked > LARGEST_UNPACKED and unpacked > MOST_TIMES * packed:
         raise ValueError(
             f"{name} unpacks to {unpacked / 2**30:.1f} GiB, {unpacked // max(packed, 1):,} times its size; the "
@@ -99,15 +99,17 @@ class Watched(ABC):
 
     def check(self) -> None:
         """Raise an error if the contents were changed or removed."""
+        with suppress(FileNotFoundError):  # another process may remove the file at any time
+            if self._state() == self.state:
+                return
         if not self.path.exists():
             raise FileNotFoundError(
                 f"{self.path} was removed while it was read.\nRestore the {self.kind} and try again."
             )
-        if self._state() != self.state:
-            raise OSError(
-                f"{self.path} was changed while it was read, so the result was discarded.\n"
-                f"Try again when no other process writes to the {self.kind}."
-            )
+        raise OSError(
+            f"{self.path} was changed while it was read, so the result was discarded.\n"
+            f"Try again when no other process writes to the {self.kind}."
+        )
 
 
 class WatchedFile(Watched):
@@ -256,7 +258,7 @@ def taking_the_place(temporary: Path, target: Path) -> Iterator[None]:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
-            error.filename = str(target)  # some errors, such as that of a full disk, name no file
+            error.filename = str(target)  # some errors, such as ENOSPC, do not contain a path
         raise
     sync_folder(target.parent)
 
