@@ -258,7 +258,7 @@ def taking_the_place(temporary: Path, target: Path) -> Iterator[None]:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
-            error.filename = str(target)  # some errors, such as ENOSPC, do not contain a path
+            error.filename = str(target)  # some errors, such as ENOSPC (disk full), contain no path
         raise
     sync_folder(target.parent)
 

@@ -109,6 +109,14 @@ def test_onnxruntime_matches_for_another_curvature_and_many_dimensions(path):
         assert_agrees(model.fit(X, y), cloud(rng, 300, 7, 0.3), path)
 
 
+@pytest.mark.parametrize("d", [1, 3])
+def test_onnxruntime_matches_for_the_heat_kernel_in_other_dimensions(d, path):
+    rng = np.random.default_rng(0)
+    X = cloud(rng, 120, d, 1.0)
+    model = PoincareKernelClassifier("heat", scale=0.8, C=10.0, n_components=20).fit(X, X[:, 0] ** 2 > 0.2)
+    assert_agrees(model, cloud(rng, 200, d, 1.0), path)
+
+
 def test_onnxruntime_matches_for_a_class_inside_another(path):
     X, y = nested()
     model = PoincareSVC().fit(X, y)

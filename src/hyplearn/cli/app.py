@@ -150,7 +150,7 @@ USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 
 
 class Command(TyperCommand):
-    """Command that also reports usage errors as JSON if --json is passed."""
+    """Command that, with --json, writes usage errors as JSON to stdout, in addition to the message on stderr."""
 
     def get_params(self, ctx: Any) -> Any:
         """Return all parameters; flags get an empty metavar, so that the help does not show ``<bool>`` after them."""
@@ -339,7 +339,10 @@ def _options(
 
 
 def _name(app: typer.Typer, table: dict[str, tuple[str, str, str]]) -> None:
-    """Add a placeholder with one-line help for each command in ``table``, so that ``hyplearn --help`` imports none."""
+    """Add a placeholder with one-line help for each command in ``table``.
+
+    Thus ``hyplearn --help`` does not import the modules of the commands.
+    """
     for name, (_, _, line) in table.items():
         app.command(name, help=line)(lambda: None)
 

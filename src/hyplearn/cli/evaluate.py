@@ -187,7 +187,7 @@ def cross_validate(
         report(f"{name}: fold {k + 1} of {split.get_n_splits()}")
         with warnings.catch_warnings(), timed_compilation() as seconds:
             # Ignore warnings about points outside the ball, because they contain row numbers of this fold. The
-            # callers issue the same warning with the row numbers of the file when they fit or predict all rows.
+            # callers issue the same warning when they fit or predict all rows, with row numbers that refer to all rows.
             warnings.simplefilter("ignore", DataConversionWarning)
             fitted = clone(model).fit(X[train], y[train])
             predicted[test], own = fitted.predict(X[test]), probabilities(fitted, X[test])

@@ -126,7 +126,7 @@ def _fit_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
     assert data.y is not None
     split, score = make_folds(data.y, folds, seed) if folds else None, None
     with report_steps(folds + 1) as report:
-        report("fit to all rows")  # fit to all rows first, so that errors contain row numbers of the file
+        report("fit to all rows")  # fit to all rows first, so that row numbers in errors refer to all rows
         start = perf_counter()
         try:
             with timed_compilation() as compiling:

@@ -74,7 +74,9 @@ class Data(NamedTuple):
 def open_data(
     path: Path, points: str | None, label: str | None, model: Any = None, *, labelled: bool = True
 ) -> PointSource:
-    """Open a file of points; if the model was fitted on named columns of a table, these are the coordinates.
+    """Open a file of points and, if ``labelled``, their labels.
+
+    If ``points`` is None and the model was fitted on named columns of a table, the same columns are the coordinates.
 
     If ``labelled`` is False, no labels are read, and the column that ``label`` names is not used as a coordinate. If
     ``labelled`` is True and ``label`` is None, the labels are found by naming conventions or, in a table, by the

@@ -184,7 +184,8 @@ class ArrayPoints(PointSource):
 
     # Function that reads the row names; None if the source has no row names.
     names: Callable[[], Any] | None = None
-    # Function that opens an array or a column of observations by its name; None if the source has no named arrays.
+    # Function that opens an array by its name or, for AnnData, a column of ``obs`` or the expression of a gene; None if
+    # the source has no named arrays.
     opened_by_name: Callable[[str], Any] | None = None
 
     def __init__(self, X: Any, y: Any = None, weights: Any = None, *, name: str = "X") -> None:

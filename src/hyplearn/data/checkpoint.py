@@ -181,7 +181,7 @@ class _Reader(pickle.Unpickler):
 
 
 def digest(value: Any) -> str:
-    """Return a hash of the arguments of a pass; functions are hashed by name, all other arguments by value."""
+    """Return a hash of the arguments of a pass; functions and classes are hashed by name, all others by value."""
     state = hashlib.sha256()
     _hash_value(value, state.update)
     return state.hexdigest()

@@ -1,8 +1,8 @@
 """Dask support: a source whose points stay on the workers of a cluster, and lazy predictions.
 
 A fit consists of a few passes. In each pass, every worker receives the arguments of the pass, such as the normal vector
-of the hyperplane, and sends back one result, which is merged from the results of all its chunks. For d features, K
-classes and s rows near the margin of an SVM, the sizes of these results are:
+of the hyperplane, merges the results of its chunks, and sends back the merged results. For d features, K classes and s
+rows near the margin of an SVM, the sizes of the merged results are:
 
 ==============  =================================================
 pass            bytes from each worker
@@ -271,7 +271,7 @@ def _cut_like(X: Any, column: Any, name: str) -> Any:
 
 
 def _sized(X: Any) -> str:
-    """Return an expression for X as an array whose chunk sizes are known, for use in a message."""
+    """Return Python code that converts X to an array with known chunk sizes, for use in a message."""
     if isinstance(X, dd.DataFrame):
         return "X.to_dask_array(lengths=True)"
     return "X.compute_chunk_sizes()" if np.isnan(X.shape[0]) else "X"

@@ -67,10 +67,10 @@ def open_points(
         embedding, embeddings, data, X_train and x_train that exists, or else the only two-dimensional array of floats.
         For AnnData, the same as `basis`.
     label : str or array-like, optional
-        In a table, the name of the label column; by default the only one of label, labels, target and class that
-        exists, or else (except for AnnData) the only non-numeric column that is not called name. In a file of named
-        arrays, the name of the array of labels; by default y for X, y_train for X_train, and so on, or else the only
-        one of y, label, labels and target that exists.
+        In a table or an AnnData object, the name of the label column; by default the only one of label, labels, target
+        and class that exists, or else, in a table, the only non-numeric column that is not called name. In a file of
+        named arrays, the name of the array of labels; by default y for X, y_train for X_train, and so on, or else the
+        only one of y, label, labels and target that exists. For points in a single array, the labels themselves.
     weight : str or array-like, optional
         Name of the column or array of sample weights, or the weights themselves. By default all weights are 1.
     basis : str, optional
@@ -107,7 +107,7 @@ def open_points(
 
 
 def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
-    """Return a source for X, y and the weights, or None if X is an array or a data frame in memory."""
+    """Return a source for X, y and the weights, or None if X is to be validated as an array or a data frame."""
     if any(is_dask(collection) for collection in (X, y, sample_weight)):
         return _dask_points(X, y, sample_weight)
     if isinstance(X, PointSource):

@@ -255,7 +255,7 @@ def point_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def checksum(array: Array, so_far: int = 0) -> int:
-    """Return the CRC-32 of an array's contents; ``so_far`` is the checksum of the arrays before it."""
+    """Return the CRC-32 of an array's contents, appended to earlier contents with the CRC-32 ``so_far``."""
     plain = np.ascontiguousarray(array.astype(str) if array.dtype.hasobject else array)
     return zlib.crc32(plain.view(np.uint8).data, so_far)
 
@@ -291,7 +291,7 @@ def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) ->
 
 @contextmanager
 def rows_named(block: Block, name: str) -> Iterator[None]:
-    """Add the name of the source and the position of the block to the message of a ValueError in the context."""
+    """Context manager that adds the source's name and the block's position to the message of a raised ValueError."""
     try:
         yield
     except ValueError as problem:

@@ -129,8 +129,8 @@ class ZarrArray(StoredArray):
 
     def _refuse(self, chunks: str) -> None:
         raise ValueError(
-            f"{self.name}: {chunks} are missing, and would be read as zeros.\n"
-            'Write the array again, with config={"write_empty_chunks": True} if the zeros are intended.'
+            f"{self.name}: {chunks} are missing, and would be read as the fill value.\n"
+            'Write the array again, with config={"write_empty_chunks": True} if these values are intended.'
         )
 
 
@@ -369,7 +369,7 @@ class Store:
 
 
 def _is_masked(group: Any) -> bool:
-    """Return whether a group contains an array of values and a mask that is True for missing values."""
+    """Return whether a group contains the arrays ``values`` and ``mask`` of a column with missing values."""
     return all(one in group and hasattr(group[one], "dtype") for one in ("values", "mask"))
 
 

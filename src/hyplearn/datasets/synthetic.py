@@ -49,7 +49,7 @@ def make_ball_classification(
     n_features : int
         Dimension of the ball.
     margin : float
-        Smallest allowed hyperbolic distance of a point from the hyperplane.
+        All points are farther from the hyperplane than this hyperbolic distance.
     reference_norm : float
         Euclidean norm of p. The default is the paper's 2R/5 for the default radius R. A larger norm makes the boundary
         more curved and the classes less balanced.
@@ -145,7 +145,7 @@ def _blocks(rng: np.random.Generator, w: Array, p: Array, margin: float, radius:
 
 
 def _fill(X: Array, y: Array, blocks: Blocks, margin: float, rows_of_grace: int) -> None:
-    """Fill X and y, row by row, with the points of the blocks and their sides."""
+    """Fill X with points from successive blocks, and y with the sides of these points."""
     filled = 0
     for points, sides, drawn in blocks:
         taken = min(len(points), len(X) - filled)

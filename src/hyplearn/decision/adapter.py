@@ -92,7 +92,7 @@ class ForeignDecision:
         return None if found is None else (np.asarray(found[0]), np.asarray(found[1]))
 
     def steepness(self) -> Array | None:
-        """Return one factor per class, as in ``Decision.steepness``; None if there are two classes or no hyperplanes.
+        """Return one factor per class, as in ``Decision.steepness``; None for two classes or an unknown hyperplane.
 
         All factors are 1: the classifier is assumed to predict the class with the largest signed distance.
         """

@@ -117,7 +117,7 @@ Boundary: TypeAlias = Equidistant | Sphere
 
 
 def least_distance(boundary: Boundary, X: Array, gaps: Array, sides: Array, c: float) -> float:
-    """Return the smallest distance from a point to the boundary, negative if a point is on the wrong side.
+    """Return the smallest signed distance of the points from the boundary, negative if a point is on the wrong side.
 
     ``sides`` contains the correct side of each point, as in ``Decision.margins``. A matrix product gives approximate
     values that increase with the levels. Exact levels are computed only for the few points that may be the nearest,
@@ -229,14 +229,14 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
     """
     length = float(np.linalg.norm(u[1:]))
     axis = u[1:] / length if length > 0 else np.eye(len(centre))[0]
-    # If f is positive at the centre, the nearest zero lies opposite to the axis; otherwise it lies along the axis.
+    # If f is positive at the centre, the nearest zero lies in the direction -axis, otherwise in the direction axis.
     sign = math.copysign(1.0, u[0] + b)
     a, b = sign * float(u[0]), sign * b
     square = b * b + (length - a) * (length + a)
     if not square > 0:  # f has no zeros, or only one
         return None
     slope = math.sqrt(square)
-    # Compute the smaller root with whichever of two equivalent formulas avoids cancellation.
+    # The root E is above / below. Of two equivalent formulas, use the one without cancellation.
     above, below = (a + length, slope - b) if b <= 0 else (b + slope, length - a)
     if not below > 0:
         return None

@@ -75,7 +75,7 @@ def deal_in_turn(codes: Array, folds: int) -> Array:
 
 
 def calibration_groups(totals: Array, coverage: float) -> Array:
-    """Return the number of the group of each class, given the number of rows of each class.
+    """Return the index of the group to which each class belongs, given the number of rows of each class.
 
     The p-values of a class are computed from the rows of its group. Each class is a group of its own, except for
     classes with fewer than ``least_rows(coverage)`` rows: they form one group and, if this group also has too few rows,

@@ -252,7 +252,7 @@ class Decision:
         return columns
 
     def margins(self, X: Array, gaps: Array, own: Iterable[Array]) -> Array:
-        """Return, for each problem, the smallest distance from a point to the boundary.
+        """Return, for each problem, the smallest signed distance of the points from the boundary.
 
         Distances are negative for points on the wrong side of the boundary. ``own`` has one array per problem, with 1
         for points of the positive class, -1 for points of the other classes, and 0 for points to leave out.
@@ -267,7 +267,7 @@ class Decision:
 
     @property
     def has_distances(self) -> bool:
-        """Whether signed distances are available: every boundary must be a generalised sphere, or empty."""
+        """Whether signed distances to the boundaries are available; False if :attr:`boundaries` is None."""
         return self.boundaries is not None
 
     def boundary(self) -> Boundary | None:
@@ -319,8 +319,7 @@ class Decision:
         """Return the geodesic hyperplane tangent to the boundary between a and b at its point nearest to the centre.
 
         Here a and b are class codes. Supported for the link "sphere", and for "cone" without intercepts. If
-        :attr:`is_pairwise`, the hyperplane is the boundary. The result is None if one of the two classes has the higher
-        score everywhere.
+        :attr:`is_pairwise`, the hyperplane is the boundary. The result is None if there is no boundary in float64.
         """
         u, level = self._class_weights(a) - self._class_weights(b), self._class_level(a) - self._class_level(b)
         return touching_hyperplane(u, level, self.points[0], c=self.c)

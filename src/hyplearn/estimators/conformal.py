@@ -349,7 +349,7 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
         return calibration_groups(self._totals, self.coverage) if self.by_class else np.zeros(len(self.classes_), int)
 
     def _calibrate(self, X: Any, y: Array, weights: Array | None) -> None:
-        """Fit one model without each fold, and score the rows of the fold with this model."""
+        """For each fold, fit a model to the other folds, and score the rows of the fold with this model."""
         self.__dict__.pop("_near", None)  # remove the neighbours of an earlier fit
         self._folds = deal_in_turn(self._codes, self.folds)
         others = [np.flatnonzero(self._folds != fold) for fold in range(self.folds)]

@@ -75,9 +75,10 @@ class _Found(NamedTuple):
 
 
 class _Path:
-    """Fits without held-out rows for several C; each starts from the solution for the nearest C that was tried before.
+    """Fits that leave out one fold each, for several C; a fit starts from the solution for the nearest C tried before.
 
-    The nearest C has the smallest difference of logarithms.
+    The nearest C has the smallest difference of logarithms. The first fits start from the solution for all rows with
+    C = 1.
     """
 
     def __init__(self, problems: Problems, dealt: Array, held: Array, n_folds: int, start: Array) -> None:
@@ -86,13 +87,14 @@ class _Path:
         self.folds = problems.in_folds(costs)
         self.rows, self.sets = problems.rows[:, held], problems.sets
         self.codes, self.row_weights, self.fold = codes[held], weights[held], dealt[held]
-        # For each value of C, the weights fitted without each fold, of shape (problems, folds, columns).
+        # For each value of C, the weights of the fits that leave out one fold, of shape (problems, folds, columns). The
+        # entry for C = 1 contains the weights fitted to all rows until the fits for C = 1 replace it.
         self.weights = {1.0: np.repeat(start[:, None], n_folds, axis=1)}
         self.found = dict[float, _Found]()
         self.sigmoids: Sigmoids | None = None
 
     def log_loss(self, C: float) -> float:
-        """Fit all problems without each fold in turn, with the given C; return the log-loss of the held-out rows."""
+        """Fit all problems for the given C, leaving out each fold in turn; return the log-loss of the held-out rows."""
         start = self.weights[min(self.weights, key=lambda other: abs(math.log(other / C)))]
         fits = solve_together(self.folds.at_costs(C), tol=CHOICE_TOL, start=start.reshape(-1, start.shape[2]))
         self.weights[C] = weights = fits.W.reshape(start.shape)

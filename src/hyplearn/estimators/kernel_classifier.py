@@ -117,8 +117,8 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         The objective P(W), and ``½‖∇P‖² / max(1, P)``, which is a proven bound on the difference between P and its
         minimum, relative to max(1, P).
     n_iter_, n_passes_ : ndarrays of shape (1,)
-        Number of Newton steps (or rounds of quasi-Newton steps), and number of passes over the data in which the
-        problem was solved, including passes that only draw a sample.
+        Number of Newton steps (or rounds of quasi-Newton steps), and number of passes that the solver made
+        over the data, including passes that only draw a sample.
     decision_ : Decision
         The fitted model as an immutable object; predictions, plots and model files are computed from it.
 

@@ -164,7 +164,7 @@ class KernelSearch:
         self.rows = self.rows._replace(weights=weights / weights.mean())
         self.parts = part_numbers(self.rows.codes)
         self.n_parts = PARTS if len(weights) <= FEW_ROWS else 1
-        # Number of linear columns: the d + 2 columns of add_linear_columns, and the intercept.
+        # Number of linear columns: the d + 2 columns of add_linear_columns, and the intercept, which counts as linear.
         self.n_linear = self.landmarks.shape[1] + 3
 
     @property

@@ -46,7 +46,7 @@ class ConeClassifier(SoftmaxClassifier):
     def _chosen_cost(self, data: TrainingData, centre: Array) -> tuple[float, Array | None, float]:
         """Return C, starting weights and the share of rows that lie deep inside another class.
 
-        If C is not chosen on ``data``, the starting weights are None and the share is 0.
+        If C was given or was chosen before, the starting weights are None and the share is 0.
         """
 
     def _centre(self, data: TrainingData) -> Array:
@@ -248,8 +248,8 @@ class PoincareLogisticRegression(ConeClassifier):
     C_ : float
         Value of C used.
     n_iter_, n_passes_ : ndarrays of shape (1,)
-        Number of Newton steps (or rounds of quasi-Newton steps), and number of passes over the data in which the
-        problem was solved, including passes that only draw a sample.
+        Number of Newton steps (or rounds of quasi-Newton steps), and number of passes that the solver made
+        over the data, including passes that only draw a sample.
     decision_ : Decision
         The fitted model as an immutable object; predictions, plots and model files are computed from it.
 

@@ -82,7 +82,8 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
     curvature: float = -1.0
     outside: str = "raise"
 
-    # All rows have the same weight. Far rows are not left out, because they affect only the predictions near them.
+    # All rows have the same weight. Rows far beyond the other rows of their class are not left out, because they affect
+    # only the predictions near them.
     class_weight, trims = None, False
 
     def fit(self, X: Any, y: Any = None) -> Self:

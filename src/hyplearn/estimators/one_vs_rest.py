@@ -98,7 +98,7 @@ class OneVsRest(BallClassifier):
 
     @contextmanager
     def _problem_map(self, data: TrainingData) -> Iterator[tuple[Callable[..., Iterable[Any]], int]]:
-        """Yield a function like ``map``, parallel for small data, and the number of threads for each problem."""
+        """Yield a function like ``map`` (parallel for small data) and the number of threads for each problem."""
         is_large = data.n_rows * data.n_features > SMALL_PROBLEM
         if self._n_problems == 1 or not data.in_memory or is_large:
             yield map, data.threads

@@ -257,7 +257,7 @@ class PoincarePerceptron(PerceptronClassifier):
     shuffle : bool, default=True
         Whether to shuffle the rows before each pass. With fewer than 10,000 rows, the shuffled order depends only on
         the rows and the seed: the fit does not change if the rows are permuted, or if weights are replaced with copies
-        of rows. With more rows, runs of 32 consecutive rows are shuffled, which is several times as fast.
+        of rows. With more rows, runs of 32 consecutive rows are shuffled as wholes, which is several times as fast.
     random_state : int, RandomState instance or None, default=0
         Seed of the shuffling.
     keep : {"auto", "last", "average", "best"}, default="auto"

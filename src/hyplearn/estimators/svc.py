@@ -185,9 +185,9 @@ class PoincareSVC(StreamClassifier):
     decision_ : Decision
         The fitted model as an immutable object; predictions, plots and model files are computed from it.
     n_iter_, n_passes_ : ndarrays of shape (n_problems,)
-        Number of Newton steps or working sets (see ``max_iter``), and number of passes over the data in which the
-        problem was solved, including passes that only draw a sample. Further passes choose reference points and C, and
-        compute margins and probabilities; they are not counted.
+        Number of Newton steps or working sets (see ``max_iter``), and number of passes that the solver makes over
+        the data, including passes that only draw a sample. Passes that choose reference points or C, or compute
+        margins or probabilities, are not counted.
 
     Examples
     --------

@@ -80,7 +80,7 @@ class PointRows(RowKind):
         return reference_points(self.reference, data, sides)
 
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
-        """Return a builder of rows that are features at ``p`` times the labels ±1 of a problem."""
+        """Return a builder of rows: the features at ``p``, multiplied by the labels ±1 of a problem."""
         return SignedRowBuilder(positive, p, self.features, c, C)
 
     def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
@@ -141,7 +141,7 @@ class FreeRows(RowKind):
         return own if np.sqrt(np.mean(depths**2)) > DEEP else np.tile(mean, (len(own), 1))
 
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
-        """Return a builder of rows that are cone coordinates about ``p`` times the labels ±1 of a problem."""
+        """Return a builder of rows: the cone coordinates about ``p``, multiplied by the labels ±1 of a problem."""
         return ConeRowBuilder(positive, p, c, C, self.intercept)
 
     def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:

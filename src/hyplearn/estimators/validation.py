@@ -34,7 +34,8 @@ from hyplearn.types import Array
 # Largest fraction of training rows that outside="project" may move into the ball. If more rows lie outside, the
 # curvature is probably wrong, or the data are not hyperbolic.
 MOST_OUTSIDE = 0.5
-# Maximum number of rows of an array that are evaluated at a time, so few that their scores stay in the cache.
+# Maximum number of rows of an array that are evaluated at a time. It is small enough for their scores to stay in the
+# cache.
 EVALUATED_ROWS = 2**16
 
 
@@ -167,7 +168,7 @@ def check_feature_names(estimator: Any, points: PointSource) -> None:
     if known is not None and points.feature_names is not None and list(known) != points.feature_names:
         raise ValueError(
             f"{points.name} has the coordinates {listed(points.feature_names)}; {type(estimator).__name__} was fitted "
-            f"on {listed(list(known))}.\nPass points= to open_points, with the names in the order of the fit."
+            f"on {listed(list(known))}.\nPass points= to open_points, with the names in the order used in fit."
         )
 
 
@@ -253,7 +254,7 @@ def ball_rows(estimator: Any, X: Any, *, reset: bool = False, keep_dtype: bool =
 
 
 def _rows(estimator: Any, X: Any, *, reset: bool = False) -> Array:
-    """Validate an array of points, except that they may lie outside the ball."""
+    """Validate an array of points, without checking that they lie inside the ball."""
     return validate_data(estimator, X, reset=reset, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False)
 
 
@@ -270,7 +271,7 @@ def evaluate(estimator: Any, X: Any, function: Callable[[Array, Array], Array]) 
 
 
 def _evaluate_parts(function: Callable[[Array, Array], Array], X: Array, gaps: Array | None, c: float) -> Any:
-    """Evaluate a function part by part.
+    """Evaluate ``function(X, gaps)`` on consecutive parts of X.
 
     If ``gaps`` is None, the gaps are computed, and None is returned if a row does not lie inside the ball. The gaps of
     a part are computed just before they are used: an array of all gaps would not fit into the cache.

@@ -161,8 +161,8 @@ def _across(decision: Decision) -> Decision | None:
     found = decision.boundary()
     if not isinstance(found, Equidistant) or decision.link not in ("arsinh", "z"):
         return None
-    # If the slope of the calibration is negative, the normal of the boundary points in the opposite direction to the
-    # weights. Their inner product is then negative, and so is the new weight.
+    # If the slope of the calibration is negative, the boundary's normal vector is opposite to the weights. Their inner
+    # product is then negative, and so is the new weight.
     along = np.linalg.norm(decision.weights[0]) * np.sign(decision.weights[0] @ found.w)
     return replace(decision, weights=np.array([[along, 0.0]]), points=np.zeros((1, 2)), through_points=False)
 

@@ -310,10 +310,10 @@ def transport(v: Points, p: Points, q: Points, *, c: float = 1.0) -> Array:
               = \frac{g_q}{g_p} (I - 2 e e^T)(I - 2 \hat s \hat s^T)\, v
 
     where σ denotes the conformal factor, g the gap and gyr the gyration, ``ŝ`` is the unit vector in the direction of
-    q - p, and e is the unit velocity of the geodesic at q. The reflection along ŝ, which is applied first, is, up to a
-    positive factor, the differential of the inversion that swaps p and q; the centre of this inversion lies on the line
-    through p and q. The reflection along e corrects the sign of the velocity, which the inversion reverses. Reflections
-    lose no digits, even near the rim.
+    q - p, and e is the unit velocity of the geodesic at q. The reflection along ŝ is applied first. Up to a positive
+    factor, it is the differential of the inversion that swaps p and q and has its centre on the line through p and q.
+    The reflection along e then corrects the sign of the velocity, which the inversion reverses. Reflections lose no
+    digits, even near the rim.
     """
     s = q - p
     length = _norm(s)

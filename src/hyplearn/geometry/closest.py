@@ -263,14 +263,15 @@ class _Hull:
     def klein(self) -> tuple[Array, Array]:
         """Return the Klein coordinates (for c = 1) of the working rows about the current point, and the rows' weights.
 
-        The weights sum to 1. The weighted mean of the coordinates is the current point, which is 0 up to rounding.
+        The weights sum to 1. The weighted mean of the coordinates is 0 up to rounding: it represents the current
+        point.
         """
         K, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c, np.sqrt(self.c))
         weights = self.weights * times
         return K, weights / weights.sum()
 
     def moved_to(self, weights: Array) -> "_Hull":
-        """Return a copy whose current point is the mean of the working rows in Klein coordinates, given the weights."""
+        """Return a copy whose current point is the weighted mean of the working rows in Klein coordinates."""
         new = copy(self)
         _, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c)
         new.weights = weights / times
@@ -305,7 +306,7 @@ class _Hull:
         """Add the rows farthest beyond the current point along u to the working rows.
 
         Return the largest distance (for c = 1) by which a row lies beyond the point, or 0 if no row does. If there are
-        many working rows, those of weight 0 are dropped.
+        already many working rows, those of weight 0 are dropped before the new rows are added.
         """
         heights = np.empty(len(self.X))
         _heights(self.X, unrolled(self.point), u, self.gaps, self.gap, self.c, heights)

@@ -21,8 +21,8 @@ from hyplearn.geometry.kernels import (
 )
 from hyplearn.types import Array, Points, Scalars
 
-# With many rows, Newton's method starts at the approximate mean of every k-th row. SAMPLE is the minimum size of that
-# sample, SAMPLE_STRIDE is the largest k, and SAMPLE_TOL is the tolerance of the sample's mean.
+# With many rows, Newton's method starts at the approximate mean of a sample that contains every k-th row. SAMPLE is the
+# minimum size of the sample, SAMPLE_STRIDE is the largest k, and SAMPLE_TOL is the tolerance of the sample's mean.
 SAMPLE, SAMPLE_STRIDE, SAMPLE_TOL = 10_000, 16, 1e-4
 # If the gap 1 - c‖m‖² of the sample's mean m is below this value, Newton's method starts at the origin instead, because
 # floats near the rim are too sparse for short steps.
@@ -110,9 +110,9 @@ def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
         if state.residual <= spacing or (state.residual <= tol and state.hessian is None):
             return state.m, state.variance / state.c
         if state.residual <= tol / 2:
-            # One more Newton step about squares the error without another pass over the rows. Both the error before
-            # the step and the length of the step are at most the residual, that is, at most tol / 2. The error after
-            # the step is therefore proven to be at most tol.
+            # One more Newton step reduces the error without another pass over the rows. With the exact Hessian, it
+            # approximately squares the error. Both the error before the step and the length of the step are at most the
+            # residual, that is, at most tol / 2. The error after the step is therefore proven to be at most tol.
             return state.moved(state.newton_step()), state.variance / state.c
         newton = yield state.moved(state.newton_step())
         state = newton if newton.residual <= state.residual / 2 else (yield state.moved(state.majorising_step()))
@@ -125,7 +125,7 @@ def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
 def _start(X: Array, gaps: Array, weights: Array, c: float) -> Array:
     """Choose the initial point: the mean of a sample, or the origin.
 
-    The origin is used if rows are few, if the sample has no weight, or if the mean of the sample is near the rim.
+    The origin is used if there are few rows, if all weights in the sample are 0, or if its mean is near the rim.
     """
     stride = min(len(X) // SAMPLE, SAMPLE_STRIDE)
     some = np.ascontiguousarray(weights[::stride]) if stride > 1 else weights[:0]

@@ -84,7 +84,7 @@ class LandmarkKernel:
 
 @dataclass(frozen=True)
 class KernelMap:
-    """Map from points x to rows ``K(x, L) P``, with landmarks L, and P = ``projection`` of shape (n_landmarks, m)."""
+    """Map from points x to rows ``K(x, L) P``, for landmarks L and P = ``projection`` of shape (n_landmarks, m)."""
 
     kernel: LandmarkKernel
     projection: Array

@@ -149,8 +149,8 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
     The boundary of the first normal is halfway between the means of the rows of the two labels. The second normal is a
     least-squares solution of ``⟨u, x_i⟩ / x_i⁰ = y_i``. Both are computed in Klein coordinates ``x_i / x_i⁰``, in which
     hyperplanes are straight and no row is much longer than the others. Rows are weighted so that both labels have the
-    same total weight. The third normal has the largest allowed shift, which puts all rows at distances below FARTHEST
-    on the side of the label with the larger total cost.
+    same total weight. The third normal has the largest allowed shift. All rows whose distance from the centre is below
+    FARTHEST are then on one side of the boundary, that of the label with the larger total cost.
     """
     plus, minus = costs * (y > 0), costs * (y < 0)
     tangent = np.eye(R.shape[1] - 1)[0]

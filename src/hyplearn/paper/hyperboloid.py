@@ -62,8 +62,8 @@ class HyperboloidSVC(BaselineClassifier):
     about the Fréchet mean of the points, so that an isometry of the points moves the boundary in the same way. They are
     computed from points of the ball, and are accurate up to its rim at hyperbolic radius 37; coordinates stored on the
     hyperboloid are accurate only up to radius 19 (for c = 1). Compared with a Python loop over rows, as in the
-    published implementations, both solvers are about 500 times as fast in 2 dimensions, 90 times in 100, and 14 times
-    in 1,000 (``benchmarks/bench_baselines.py``).
+    published implementations, both solvers are about 500 times as fast in 2 dimensions, 90 times as fast in 100
+    dimensions, and 14 times as fast in 1,000 dimensions (``benchmarks/bench_baselines.py``).
 
     Parameters
     ----------

@@ -165,7 +165,7 @@ def to_bytes(estimator: Any) -> bytes:
     state = {name: value for name, value in vars(estimator).items() if name not in parameters}
     try:
         state.pop("calibration_", None)  # the calibration is stored as a part of the decision
-        state.pop("_tree", None)  # the search tree is computed again from the points
+        state.pop("_tree", None)  # the search tree is not stored; a loaded estimator computes it from the points
         parts = take_apart(state)
         schema.check(parameters, parts)
         # Attributes are stored in the order of the schema, not in the order of assignment, so that equal estimators

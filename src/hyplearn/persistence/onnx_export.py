@@ -120,7 +120,7 @@ class Graph:
     def kernel_values(self, X: Tensor, kernel: LandmarkKernel) -> Tensor:
         """Compute the kernel values between points and landmarks, of shape (n, n_landmarks).
 
-        The formula for the heat kernel is that of two and three dimensions.
+        The heat kernel is computed for up to three dimensions; in one dimension it is a Gaussian of the distance.
         """
         c, L = kernel.c, kernel.landmarks
         gaps = self.tensor(1.0) - self.sum_of_last(X * X, keep=True) * c
@@ -132,7 +132,8 @@ class Graph:
         half = self.arsinh(self.node("Sqrt", u))
         if kernel.name == "laplacian":
             return self.node("Exp", half * (-2.0 / kernel.scale))
-        return self.rho_over_sinh(u) * self.node("Exp", half * half * (-2.0 / kernel.scale**2))
+        gaussian = self.node("Exp", half * half * (-2.0 / kernel.scale**2))
+        return gaussian if L.shape[1] == 1 else self.rho_over_sinh(u) * gaussian
 
     def model(self, outputs: dict[str, tuple[Any, list[Any]]], n_features: int, name: str, dtype: str) -> Any:
         """Build and check the ONNX model of this graph, with input ``X`` of type ``dtype`` and the given outputs."""
@@ -154,7 +155,7 @@ def export_onnx(estimator: Any, path: PathLike, *, dtype: str = "float64") -> No
     ``decision`` (the values of ``decision_function``) and, if the classifier has probabilities, ``probabilities`` of
     shape (n, n_classes). The graph computes in float64. The relative difference of ``decision`` and ``probabilities``
     from the results of the estimator is below 1e-6 for points with a gap 1 - c‖x‖² above 1e-9, and grows towards the
-    rim. For points outside the ball, ``label`` is arbitrary, and the other outputs are NaN, except for a graph of an
+    rim. For points outside the ball, ``label`` is arbitrary, and the other outputs are NaN, except for the graph of a
     ``EuclideanSVC``, whose outputs are finite everywhere.
 
     Parameters

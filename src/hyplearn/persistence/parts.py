@@ -1,6 +1,7 @@
 """Split composite attributes into parts with names such as "attribute.part", and restore them from the parts.
 
-Model files contain the parts. Attributes from files of version 0.1 are converted to the current version.
+Model files contain the parts. Attributes from files of format version 1, written by hyplearn 0.1, are converted to the
+current version of the format.
 """
 
 import dataclasses
@@ -125,7 +126,7 @@ BASELINES = ("HyperboloidSVC", "HyperboloidPerceptron", "EuclideanSVC", "Authors
 
 
 def upgrade(name: str, parameters: Values, attributes: Values) -> tuple[Values, Values]:
-    """Convert the parameters and attributes of a version 0.1 file to the current version.
+    """Convert parameters and attributes from a file written by hyplearn 0.1 to the current version of the format.
 
     Predictions do not change. The perceptrons and PoincareSVC no longer support ``calibration="training"``. This
     value is replaced with the default, which takes effect in the next fit.

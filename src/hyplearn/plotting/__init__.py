@@ -1,4 +1,4 @@
-"""Plots of points and classifiers in the disk and in tangent spaces, and of fitted distances divided by given ones.
+"""Plots of points and classifiers in the disk and in tangent spaces, and of ratios of fitted to given distances.
 
 As in scikit-learn, a display is computed first, for example by ``from_estimator``, and then drawn by ``plot``.
 

@@ -81,8 +81,8 @@ class Display:
     def save(self, path: str | PathLike[str], *, dpi: float = DPI) -> None:
         """Write the figure to a .png, .svg or .pdf file. Call :meth:`plot` first.
 
-        In vector graphics, text is stored as text (in PDF files with Type 42 fonts), so that it can be searched and
-        edited.
+        In vector graphics, text is stored as text instead of outlines, so that it can be searched and edited. PDF files
+        contain the text in Type 42 fonts.
         """
         if self.figure_ is None:
             raise ValueError(f"This {type(self).__name__} has not been drawn.\nCall plot() before save().")

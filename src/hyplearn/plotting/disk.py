@@ -209,7 +209,7 @@ class HullDisplay(Display):
         return midpoint(*self.pairs[pair], c=absolute_curvature(self.points.curvature))
 
     def boundary(self, pair: str) -> Array:
-        """Return points along the geodesic that bisects the pair, from rim to rim."""
+        """Return points along the bisector of a pair of :attr:`pairs`, from rim to rim."""
         c = absolute_curvature(self.points.curvature)
         return hypercycle(*bisector(*self.pairs[pair], c=c), c=c)
 
@@ -231,7 +231,7 @@ class HullDisplay(Display):
         pairs : tuple of str
             Names of the pairs to draw, if they exist. If both pairs look the same, only one is drawn.
         boundary : bool
-            Whether to draw the geodesic that bisects each pair.
+            Whether to draw the bisector of each pair.
         """
         if isinstance(pairs, str) or not set(pairs) <= set(STYLES):
             raise ValueError(
@@ -264,7 +264,7 @@ class HullDisplay(Display):
         ring = {"markersize": 7, "markerfacecolor": "white", "markeredgewidth": 1.5, "linestyle": "none"}
         ax.plot(*self.pairs[pair].T, "o", color=style["color"], **ring, label=name, zorder=2.5)
         canvas.draw_reference(ax, self.reference(pair), "their midpoint p", style["color"])
-        if boundary and np.any(a != b):  # if both points coincide, they have no bisector
+        if boundary and np.any(a != b):  # if the two points are equal, they have no bisector
             canvas.draw_boundary(ax, self.boundary(pair), "boundary halfway", **style, linewidth=1.5)
 
 

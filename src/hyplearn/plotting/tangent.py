@@ -115,7 +115,7 @@ class TangentDisplay(Display):
             Class whose boundary against all other classes is drawn. Required if there are more than two classes.
         margin : float, optional
             Hyperbolic distance from the hyperplane at which hypercycles are drawn instead of the margins of the
-            estimator. Hypercycles are drawn only in two dimensions: in more dimensions they would be correct only for
+            estimator. Supported only in two dimensions: in more dimensions, the hypercycles would be correct only for
             points in the plane of the plot.
         """
         decision, estimator = decision_of(estimator, curvature), fitted_classifier(estimator)
@@ -228,7 +228,7 @@ def _problem(estimator: Any, decision: Decision | ForeignDecision, label: Any) -
 
 
 def _hypercycle_in_frame(distance: float, far: float, c: float) -> Array:
-    r"""Return the curve at a signed distance from a geodesic through p, in frame coordinates across and along it.
+    r"""Return the curve at a signed distance from a geodesic through p, in coordinates across and along the geodesic.
 
     .. math:: \frac{1}{\sqrt c} \frac{\rho}{\sinh \rho} (\sinh h, s), \qquad \sinh \rho = \|(\sinh h, s)\|
 

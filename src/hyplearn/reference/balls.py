@@ -159,9 +159,10 @@ def _solve(view: _View, scale: float, used: Array) -> _Step:
 def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Array | None, Array, float]:
     """Minimise ``‖w‖`` subject to ``G w ≥ s``, where ``s = scale / times + slack``; return w, multipliers and scale.
 
-    The scale is adapted until ‖w‖ is near 1. This is Lawson and Hanson's least distance problem. To solve it, find the
-    u ≥ 0 for which ``(Gᵀu, ⟨s, u⟩)`` is as near as possible to (0, 1). If the distance is 0, u proves that no w
-    satisfies the constraints. If there is no w for any scale, w is None, and the multipliers are this u.
+    The scale is adapted until ‖w‖ is near 1. For a fixed scale, this is Lawson and Hanson's least distance problem. To
+    solve it, find the u ≥ 0 for which ``(Gᵀu, ⟨s, u⟩)`` is as near as possible to (0, 1). If the distance is 0, u
+    proves that no w satisfies the constraints. If there is no w for any scale, w is None, and the multipliers are this
+    u.
     """
     target = np.zeros(G.shape[1] + 1)
     target[-1] = 1.0

@@ -39,8 +39,9 @@ def boundary_point(
 ) -> Array:
     r"""Return the reference point p of the strategy "boundary".
 
-    If a geodesic hyperplane separates the sides, p is the midpoint of the closest points of their hulls, and some
-    hyperplane through p separates the sides as well. If the sides overlap, a linear functional u is fitted,
+    If a geodesic hyperplane separates the sides, p is the midpoint of the closest points of their hulls, and the
+    hyperplane through p perpendicular to the geodesic between these points separates the sides. If the sides overlap, a
+    linear functional u is fitted,
 
     .. math:: \min_u \tfrac12 \|u\|^2 + C \sum_i w_i \max(0, 1 - y_i \langle u, X_i \rangle)^2
 
@@ -117,7 +118,7 @@ def _hyperboloid_rows(
 
 
 def nearest_zero(u: Array, Q: Array, weight: float, centre: Array, c: float) -> Array:
-    r"""Return the zero of a linear functional u nearest to Q, or the point FARTHEST_SHIFT from Q on the way to it.
+    r"""Return the zero nearest to Q of a linear functional u, or the point FARTHEST_SHIFT from Q towards this zero.
 
     The functional is ``⟨u, X⟩``, where Q and X are hyperboloid coordinates about ``centre``. All distances are in units
     of 1/√c. Q is a weighted sum of points, which is scaled back onto the hyperboloid, and ``weight`` is the sum of the

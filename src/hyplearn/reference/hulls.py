@@ -152,10 +152,10 @@ def hull_point(data: TrainingData, sides: Array) -> Array:
     """Return the midpoint of the closest vertices of the hulls of two sides.
 
     This is the reference point of Chien, Pan, Tabaghi and Milenkovic (2021). It is meant for separable sides, although
-    a separating hyperplane through it need not exist. If the sides overlap, the result is the midpoint of two arbitrary
-    rows. Points may have up to 5 dimensions. Weights are ignored, except that rows of weight 0 are left out. A vertex
-    of the hull of a side is also a vertex of the hull of the side's rows in any block that contains it, so only the
-    vertices of each block are kept.
+    a separating hyperplane through it need not exist. If the sides overlap, the closest vertices say
+    nothing about a good boundary. Points may have up to 5 dimensions. Weights are ignored, except that rows of weight 0
+    are left out. A vertex of the hull of a side is also a vertex of the hull of the side's rows in any block that
+    contains it, so only the vertices of each block are kept.
     """
     X_a, X_b = data.fold(_vertices, _merge_vertices, sides, data.c)[:2]
     return hull_midpoint(X_a, X_b, c=data.c).astype(np.float64)
@@ -299,7 +299,7 @@ def _hull_rows(X: Array, c: float) -> Array:
 
 @in_any_order
 def _merge_vertices(parts: Sequence[tuple[Array, Array, float]]) -> tuple[Array, Array, float]:
-    """Return the vertices of the hull of each side, given the vertices of the hulls of several blocks."""
+    """Return the vertices of the hull of each side, and c, given the vertices of the hulls of several blocks."""
     if len(parts) == 1:
         return parts[0]
     all_a, all_b, curvatures = zip(*parts, strict=True)

@@ -1,7 +1,8 @@
 """Rows built from training data.
 
-They are kept between passes if the points are in memory and not too many, and otherwise rebuilt in every pass. Rows are
-*explicit* if they are stored as a matrix, and *implicit* if they are stored as points and a few coefficients per row.
+The rows are kept between passes if the points are in memory and the rows do not exceed a size limit. Otherwise they are
+rebuilt in every pass. Rows are *explicit* if they are stored as a matrix, and *implicit* if they are stored as points
+and a few coefficients per row.
 """
 
 from collections.abc import Callable, Iterator

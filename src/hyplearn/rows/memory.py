@@ -393,9 +393,9 @@ def seed_of(rng: np.random.Generator) -> int:
 def sample_rows(n: int, size: int, seed: int, block: Any) -> Array:
     """Return the indices of the rows of a block that belong to an evenly spread sample of about ``size`` of n rows.
 
-    The n positions are divided into sections of equal length, and a run of ``RUN`` consecutive rows starts at a random
-    position in each section. This position is a hash of the seed and the index of the section, so the sampled rows of a
-    block do not depend on other blocks.
+    The positions at which a run of ``RUN`` consecutive rows can start are divided into sections of equal length, and
+    one run starts at a random position in each section. This position is a hash of the seed and the index of the
+    section, so the sampled rows of a block do not depend on other blocks.
     """
     start, stop = block.start, block.start + len(block.X)
     runs = -(-size // RUN)

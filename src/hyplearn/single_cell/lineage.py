@@ -166,10 +166,10 @@ def branches(
 ) -> Any:
     r"""Assign cells to the branches of the lineage that starts at a root.
 
-    The geodesics from the root r to two cells x and y are close to each other up to a distance of about the Gromov
-    product :math:`(x|y)_r = \tfrac12 (d(x, r) + d(y, r) - d(x, y))`. At depth t, two cells are on the same branch if
-    they are connected by a chain of cells in which all consecutive pairs have a product above t. As t grows, a branch
-    ends in a tip, or splits into two or more branches of at least ``min_cells`` cells each.
+    The geodesics from the root r to two cells x and y stay close to each other up to a distance from r that is about
+    the Gromov product :math:`(x|y)_r = \tfrac12 (d(x, r) + d(y, r) - d(x, y))`. At depth t, two cells are on the same
+    branch if they are connected by a chain of cells in which all consecutive pairs have a product above t. As t grows,
+    a branch ends in a tip, or splits into two or more branches of at least ``min_cells`` cells each.
 
     Parameters
     ----------

@@ -169,7 +169,7 @@ def explore(
         Name of the column of predictions: the ``key_added`` of ``classify`` or ``transfer``. If every cell has a label,
         the page shows the labels, and states whether the cells were used for training. If the cells were classified
         with ``coverage``, they can also be coloured by their prediction sets, by the sizes of these sets, and by
-        whether the sets are empty; with ``hierarchy``, also by their answers.
+        whether the sets are empty; with ``hierarchy``, also by ``obs[f"{key}_answer"]``.
     columns : list of str
         Further columns of ``obs``, or genes, by which the cells can be coloured. The colours of categories are read
         from ``uns[f"{column}_colors"]``, if it exists.
@@ -214,7 +214,7 @@ def _set_columns(adata: Any, key: str) -> dict[str, Any]:
 
 
 def _stored_colours(adata: Any, column: str) -> dict[str, str]:
-    """Return the colours of the categories of a column, from ``uns``, as a dict; it is empty if there are too few."""
+    """Return the colours of the categories of a column, as a dict; the dict is empty if ``uns`` has too few colours."""
     values, given = adata.obs.get(column), adata.uns.get(f"{column}_colors", ())
     categories = getattr(getattr(values, "cat", None), "categories", ())
     return dict(zip(map(str, categories), map(str, given), strict=False)) if len(given) >= len(categories) else {}
@@ -371,7 +371,7 @@ def _styles(adata: Any, color: str | None, categories: Any, palette: Any) -> dic
 
 
 def _answer_styles(adata: Any, key: str, categories: Any) -> dict[Any, ClassStyle]:
-    """Return the style of each answer: cell types have their style in the label column, inner nodes are squares."""
+    """Return the style of each answer (node of the hierarchy): that of the label for types, squares for inner nodes."""
     label_key = adata.uns[key]["params"]["label_key"]
     column = label_key if label_key in adata.obs else key
     types = adata.obs[column].astype("category").cat.categories

@@ -103,7 +103,8 @@ class Perceptron:
 
         In a second-order perceptron, the norm of w decreases by orders of magnitude as A grows, so the mean of w would
         depend almost only on the first mistakes. In a first-order perceptron, w is long when mistakes are rare. The
-        mean gives more weight to these long vectors, and therefore varies less with the order of the rows.
+        mean of w gives more weight to these long vectors, and therefore varies less with the order of the rows than the
+        mean of w / ‖w‖ would.
         """
         length = float(np.linalg.norm(self.w)) if self.root.size else 1.0
         return (self.total + self.counts[1] * self.w / (length or 1.0)) / max(self.counts[2], 1.0)
@@ -129,7 +130,10 @@ class Perceptron:
 
 
 def _shuffled(X: Array, run: int, rng: np.random.Generator) -> Array:
-    """Return the run indices in random order; for ``run=1`` this order depends only on the coordinates and ``rng``."""
+    """Return, in random order, the indices of the runs of ``run`` consecutive rows; the last run may have fewer rows.
+
+    For ``run=1`` the order depends only on the coordinates of the rows and on ``rng``.
+    """
     if run > 1:
         return rng.permutation(-(-len(X) // run))
     hashes = np.empty(len(X), dtype=np.uint64)
@@ -310,7 +314,7 @@ def _turn(w, root, z, residual, step, triangular):  # type: ignore[no-untyped-de
 
 @njit(cache=True, error_model="numpy")
 def _is_new(outside, z, e):  # type: ignore[no-untyped-def]
-    """Write the part of z outside the span of earlier rows to ``e``; return whether it exceeds the rounding error."""
+    """Write the part of z outside the span of earlier rows to ``e``; return whether z extends this span."""
     for j in range(e.size):
         e[j] = 0.0
     for i in range(z.size):

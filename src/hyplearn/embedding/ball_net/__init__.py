@@ -21,7 +21,7 @@ from hyplearn.progress import report_tasks
 from hyplearn.scikit_learn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from hyplearn.types import Array
 
-# Parameters that are used only for training.
+# Parameters that are passed to the training loop as its ``Settings``.
 SETTINGS = ("epochs", "batch_size", "learning_rate", "weight_decay", "validation_fraction", "patience")
 
 
@@ -216,7 +216,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, 
 
     @property
     def network_(self) -> Any:
-        """Torch module with the fitted weights; it maps rows to logits, and its method ``features`` to vectors v."""
+        """Fitted torch module; it maps rows to logits, and its method ``features`` returns the vectors v."""
         check_is_fitted(self)
         _check_torch()
         from hyplearn.embedding.ball_net.network import load

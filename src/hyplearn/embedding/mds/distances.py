@@ -284,7 +284,7 @@ def descend(X: Array, D: Array, relative: bool, *, tol: float, max_iter: int) ->
 
 
 def place(D: Array, X: Array, relative: bool) -> Array:
-    """Place new points with minimal stress, given their distances D to X; searches start at the nearest rows of X."""
+    """Place each new point with minimal stress, given its distances to X (a row of D); start at its nearest row."""
     gaps, starts = row_gaps(X, 1.0), X[np.argmin(D, axis=1)]
     points = [_place_row(due, X, gaps, relative, x) for due, x in zip(D, starts, strict=True)]
     return np.array(points).reshape(starts.shape)

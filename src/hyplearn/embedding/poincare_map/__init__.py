@@ -34,7 +34,7 @@ from hyplearn.types import Array
 MOST_TOGETHER = 4000
 # Largest distance passed to the spectral solution; if a distance is larger, all are scaled down. The solution uses an
 # eigendecomposition of the matrix of hyperbolic cosines. Its rounding errors are proportional to the largest cosine, so
-# a larger one would leave too few digits for short distances.
+# a larger cosine would leave too few digits for short distances.
 LONGEST_AT_START = 12.0
 # Settings of gamma="auto": gamma is LEAST_GAMMA, the published value, or more if the largest logarithmic forest
 # distance divided by gamma would otherwise exceed WIDEST. Two cells at this distance, on opposite sides of the origin,

@@ -189,7 +189,7 @@ class TreeEmbedding(BaseEstimator):
 
 
 def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: float, c: float) -> None:
-    """Raise an error if two nodes have the same point, because edges are too short for the number of nodes."""
+    """Raise an error if two nodes have the same point, which happens if edges are too short for so many nodes."""
     order = np.lexsort(points.T)
     same = np.flatnonzero(np.all(points[order[1:]] == points[order[:-1]], axis=1))
     if same.size:

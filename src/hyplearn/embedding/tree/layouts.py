@@ -1,6 +1,6 @@
 """Layouts of a tree in the ball of curvature -1, for given hyperbolic lengths of its edges.
 
-The layouts "sarkar" and "wedges" place the root at the origin, and every other node after its parent. A child is
+The layouts "sarkar" and "wedges" place the root at the origin and then the other nodes, parents first. A child is
 placed relative to the rounded coordinates of its parent, so rounding errors do not add up along a path: the error of an
 edge is due only to the rounding of its two ends.
 """
@@ -249,9 +249,10 @@ def _simplex(n: int, d: int) -> Array:
 
 
 def _lattice(n: int, d: int) -> Array:
-    """Map n points of Kronecker's sequence in the unit cube to the sphere, so that equal volumes become equal areas.
+    """Map n points of the unit cube to the sphere, so that equal volumes become equal areas.
 
-    The sequence uses powers of a generalised golden ratio. The polar angle of a uniform point on S^m has the cosine
+    The first coordinates of the points in the cube are evenly spaced, and the others form Kronecker's sequence with
+    powers of a generalised golden ratio. The polar angle of a uniform point on S^m has the cosine
     ``2b - 1``, where b has the distribution Beta(m/2, m/2).
     """
     shares = np.empty((n, d - 1))

@@ -58,9 +58,10 @@ def solve_softmax_by_sample(
     """Minimise the penalised log-loss of rows ``u @ projection`` until the relative duality gap is at most ``tol``.
 
     ``source`` contains all raw rows u. ``sample`` contains rows x that represent all rows; their costs add up to the
-    total cost. ``larger`` contains raw rows u of a larger sample of the same kind. ``start`` contains starting weights
-    for the solution of the sample. At most ``max_iter`` steps are made on the larger sample, and at most as many on all
-    rows; ``report`` is called after each step on all rows. The solution does not contain the Hessian.
+    total cost. ``larger`` contains raw rows u of a larger sample that also represents all rows. ``start`` contains
+    starting weights for the solution of the sample. At most ``max_iter`` steps are made on the larger sample, and at
+    most as many on all rows; ``report`` is called after each step on all rows. The solution does not contain the
+    Hessian.
     """
     first_tol, method = max(tol, SAMPLE_TOL), ProjectedHessian(sample)
     W = solve_softmax(sample, tol=first_tol, start=start).W

@@ -181,8 +181,9 @@ def iterate(
 ) -> tuple[E, Status, int, int]:
     """Repeat ``step`` until the gap is at most ``tol``; return the last point, the status and two counts.
 
-    At most ``max_iter`` steps are made. The counts are the numbers of steps and of passes over the rows. ``n`` is the
-    number of rows, and ``n_passes`` the number of passes before the first step.
+    At most ``max_iter`` steps are made. If ``step`` returns None instead of a point, or raises LinAlgError, the status
+    is "stalled". The counts are the numbers of steps and of passes over the rows. ``n`` is the number of rows, and
+    ``n_passes`` the number of passes before the first step.
     """
     n_iter = 0
     while point.gap > tol:

@@ -236,7 +236,7 @@ def _margins(X, p, along, base, costs, w, margins, squares):  # type: ignore[no-
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
 def _ratios(margins, squares, costs, ratios):  # type: ignore[no-untyped-def]
-    """Write the squared distances from the margin to ``ratios``; return the loss, the smallest ⟨u, w⟩ and largest ‖u‖².
+    """Fill ``ratios`` with the squared distances from the margin; return the loss, smallest ⟨u, w⟩ and largest ‖u‖².
 
     Costs are loaded even if they are not needed, because a conditional load would be a branch.
     """
@@ -276,7 +276,10 @@ def _take_sides(margins, ratios, below, above, sides):  # type: ignore[no-untype
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"nsz", "reassoc"})
 def _scale(margins, ratios, along, base, costs, below, scaled):  # type: ignore[no-untyped-def]
-    """Write ``C along`` for clamped rows and 0 for others; return ``Σ C base`` and ``Σ C`` over the clamped rows."""
+    """Fill ``scaled`` with ``C along`` for clamped rows and with 0 for other rows; return two sums.
+
+    The sums are ``Σ C base`` and ``Σ C`` over the clamped rows.
+    """
     base_sum, cost_sum = 0.0, 0.0
     for i in range(margins.size):
         cost = costs[i] if (margins[i] < 1.0) & (ratios[i] > below) else 0.0

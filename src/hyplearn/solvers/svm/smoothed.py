@@ -1,7 +1,7 @@
 r"""Starting point for the hinge loss with many columns, computed by Newton's method on smoothed losses.
 
-The rows u are signed, the margin of a row is ⟨u, w⟩, and its slack is s = 1 - ⟨u, w⟩. The smoothed loss is a parabola
-for slacks between 0 and a width δ:
+The rows u are feature vectors times labels ±1. The margin of a row is ⟨u, w⟩, and its slack is s = 1 - ⟨u, w⟩. The
+smoothed loss is a parabola for slacks between 0 and a width δ:
 
 .. math:: h_\delta(s) = \begin{cases} 0 & \text{for } s \le 0, \\ s^2 / (2\delta) & \text{for } 0 < s < \delta, \\
           s - \delta / 2 & \text{for } s \ge \delta. \end{cases}
@@ -13,10 +13,10 @@ smoothing. Their duality gap is
           v = \sum_i \alpha_i u_i
 
 δ is decreased until this gap is so small that working sets (:mod:`~hyplearn.solvers.svm.hinge`) need fewer operations
-than more Newton steps. With d columns, a Newton step takes O(d²) operations for each row with 0 < s < δ (a row *within
-the width*), and a subsample of these rows is enough. A step of the interior point method, which solves a working set,
-takes O(d²) operations for every row of the working set. Each Newton step assumes that the rows within the width remain
-the same, even if δ is decreased in this step.
+than further Newton steps. With d columns, a Newton step takes O(d²) operations for each row with 0 < s < δ (a row
+*within the width*), and a subsample of these rows is enough. A step of the interior point method, which solves a
+working set, takes O(d²) operations for every row of the working set. Each Newton step assumes that the rows within the
+width remain the same, even if δ is decreased in this step.
 """
 
 from collections.abc import Sequence

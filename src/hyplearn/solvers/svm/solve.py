@@ -7,8 +7,8 @@ Each row u_i is a feature vector times its label ±1, and has a cost C_i; an inf
 The dual objective D(α) is defined in :mod:`~hyplearn.solvers.svm.interior_point` for q = 1 and in
 :mod:`~hyplearn.solvers.svm.squared_hinge` for q = 2. For every dual feasible α it is a lower bound of the optimum, so
 :math:`P(w) - D(\alpha)` bounds the distance of P(w) from the optimum. The solvers stop when this gap, relative to
-max(1, P), is at most ``tol``. Unless too many elements of α are positive, they also return α, so that the gap can be
-verified.
+max(1, P), is at most ``tol``. So that the gap can be verified, the solvers also return α, unless too many of its
+elements are positive.
 
 The rows are read only in passes (:meth:`~hyplearn.rows.RowSource.fold`). All state that is kept between two passes can
 be recomputed from the previous w.

@@ -40,9 +40,9 @@ COST_RATIO, SOFTER, SOFTER_TOL = 1e4, 100.0, 1e-2
 # the rows are not stored. With more columns BLAS is faster. Higher costs magnify the rounding errors of margins, so α
 # and ``Σ α u`` must then be computed from the same stored rows.
 FEW_COLUMNS, LOW_COST = 16, 1.0
-# With at least MANY_COLUMNS columns and rows in memory, steps are computed by conjugate gradients; each product takes a
-# pass over the active rows. The preconditioner is the Hessian at an earlier point, computed from at most
-# ROWS_PER_COLUMN rows per column. It is computed again when a step needs at least FEW_PRODUCTS products.
+# With at least MANY_COLUMNS columns and rows in memory, steps are computed by conjugate gradients; each product with
+# the Hessian takes a pass over the active rows. The preconditioner is the Hessian at an earlier point, computed from at
+# most ROWS_PER_COLUMN rows per column. It is computed again when a step needs at least FEW_PRODUCTS products.
 MANY_COLUMNS, ROWS_PER_COLUMN, FEW_PRODUCTS = 200, 4, 12
 # Conjugate gradients stop when the norm of the residual is at most FORCING times the gradient norm, or earlier if the
 # tolerance allows it. For the additional step after the tolerance is reached, the factor is FORCING_LAST. A tolerance
@@ -197,7 +197,8 @@ class Descent(ABC):
     def _following(self, part: float, shortest: float) -> Point | None:
         """Return the point after a Newton step, shortened if P does not decrease enough.
 
-        Returns None if the step neither decreases P nor halves the gap.
+        Returns None if the step neither decreases P nor halves the gap, or if its linear system is singular because of
+        rounding.
         """
         point, gradient = self.point, self.point.w - self.point.v
         self.n_iter += 1
