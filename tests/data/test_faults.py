@@ -94,7 +94,7 @@ def test_no_flipped_byte_of_the_points_goes_unnoticed(tmp_path, save):
 def test_a_missing_zarr_chunk_is_not_read_as_zeros(tmp_path):
     zarr(tmp_path, *separated(40))
     largest(tmp_path).unlink()
-    with pytest.raises(ValueError, match=r"points\.zarr, /X: 1 of 7 chunks are missing, and would be read as the fill value"):
+    with pytest.raises(ValueError, match=r"points\.zarr, /X: 1 of 7 chunks are missing, .* read as the fill value"):
         open_points(tmp_path / "points.zarr")
 
 
