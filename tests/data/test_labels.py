@@ -23,6 +23,7 @@ from hyplearn import (
     PoincarePerceptron,
     PoincareSVC,
 )
+from hyplearn.data.labels import class_sizes
 from hyplearn.paper import HyperboloidSVC
 from hyplearn.plotting import BoundaryDisplay, DiskDisplay, HullDisplay
 
@@ -226,3 +227,20 @@ def test_an_error_for_labels_of_another_length_gives_both_lengths(model, form):
     if hasattr(model, "score"):
         with pytest.raises(ValueError, match=told):
             model.fit(points(), CODES).score(points(), form(["a"]))
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([1.0, -1.0, 1.0]), np.array([0.0, -0.0, 2.5]), np.array([7.0]), np.array([3, 3, 9], dtype=np.uint8),
+        np.array([2**63, 5], dtype=np.uint64), np.array([-(2**62), 2**62, 2**62]), np.array([4, 1, 4, 2]),
+        np.array([1.5, 0.5, 2.5, 0.5]), np.array([True, False, True]),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_class_sizes_are_those_of_numpy(y):
+    classes, sizes = class_sizes(y)
+    expected, counts = np.unique(y, return_counts=True)
+    assert classes.dtype == y.dtype
+    assert np.array_equal(classes, expected)
+    assert np.array_equal(sizes, counts)

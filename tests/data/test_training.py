@@ -52,3 +52,28 @@ def test_gaps_of_points_in_memory_are_computed_once(monkeypatch, size):
 def test_gaps_of_points_outside_memory_are_not_kept():
     rng = np.random.default_rng(0)
     assert count_classes(in_blocks(cloud(rng, 100, 3, 1.0), rng.integers(0, 2, 100), rows=30), 1.0, 1).gaps == []
+
+
+@pytest.mark.parametrize("size", [7, 64, 1000])
+def test_a_subsample_of_a_file_encodes_only_its_own_rows(monkeypatch, size):
+    rng = np.random.default_rng(0)
+    n = 300
+    X, y, weights = cloud(rng, n, 3, 1.0), rng.choice(["a", "b", "c"], n, p=[0.8, 0.15, 0.05]), rng.uniform(size=n)
+    encoder = Encoder(np.array(["a", "b", "c"]), np.array([1.0, 2.0, 3.0]), 1.0)
+    encoded = []
+
+    def counted(self, block, gaps=None, plain=Encoder.__call__):
+        encoded.append(len(block.X))
+        return plain(self, block, gaps)
+
+    monkeypatch.setattr(Encoder, "__call__", counted)
+    drawn = {}
+    for source in (in_blocks, ArrayPoints):
+        points = source(X, y, weights).limited(block_rows=size)
+        data = TrainingData.counted(points, count_classes(points, 1.0, 1), encoder, 1)
+        encoded.clear()
+        drawn[source], is_part = data.subsampled(90)
+        assert is_part
+        assert sum(encoded) == (len(drawn[source].X) if source is in_blocks else n)
+    for found, expected in zip(drawn[in_blocks], drawn[ArrayPoints], strict=True):
+        assert np.array_equal(found, expected)

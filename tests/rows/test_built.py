@@ -15,7 +15,15 @@ from hyplearn.data.folding import summed
 from hyplearn.data.points import PIECE_NUMBERS
 from hyplearn.data.training import Encoder, TrainingData, subsample, subsample_strides
 from hyplearn.rows import ClassRows, Costs, Rows
-from hyplearn.rows.built import ClassRowBuilder, KeptRows, SignedRowBuilder, StreamedRows, build_encoded, build_rows
+from hyplearn.rows.built import (
+    ClassRowBuilder,
+    KeptRows,
+    SignedRowBuilder,
+    StreamedRows,
+    build_encoded,
+    build_rows,
+    stream_rows,
+)
 from hyplearn.solvers.svm.hinge import BESIDE_A_ROW, LIMITS, Limits, certified, starting_point, working_sets
 from hyplearn.solvers.svm.margin_scan import scan_block
 from hyplearn.solvers.svm.solve import _capped
@@ -27,7 +35,8 @@ N, D = 211, 3
 CLASSES = np.array(["left", "right", "top"])
 ENCODER = Encoder(CLASSES, np.array([1.0, 2.0, 0.5]), 1.0)
 KINDS = pytest.mark.parametrize("kind", ["signed", "classes"])
-PLACES = pytest.mark.parametrize("place", [KeptRows, StreamedRows])
+# Rows of points in memory that are kept, or built again in every pass, and rows of points outside memory.
+PLACES = pytest.mark.parametrize("place", ["kept", "built again", "outside memory"])
 
 
 def labelled(n=N, d=D):
@@ -54,7 +63,7 @@ def builder(kind, p, C):
 
 def training(place, data, block_rows=None, threads=1):
     """Training data whose rows are kept, or built again in every pass."""
-    source = ArrayPoints if place is KeptRows else in_blocks
+    source = in_blocks if place == "outside memory" else ArrayPoints
     points = source(*data[:3]).limited(block_rows=block_rows)
     return TrainingData.counted(points, count_classes(points, 1.0, threads), ENCODER, threads)
 
@@ -73,8 +82,11 @@ def pair(place, kind, data, block_rows=None, threads=1, C=3.0):
         )
     n_classes = 3 if kind == "classes" else 0
     found = training(place, data, block_rows, threads)
-    source = build_rows(found, builder(kind, p, C), C, rows.shape[1], n_classes=n_classes)
-    assert type(source) is place
+    if place == "built again":
+        source = stream_rows(found, builder(kind, p, C), C, rows.shape[1], n_classes, threads)
+    else:
+        source = build_rows(found, builder(kind, p, C), C, rows.shape[1], n_classes=n_classes)
+    assert type(source) is (KeptRows if place == "kept" else StreamedRows)
     assert (source.shape, source.n_classes, source.threads) == (rows.shape, n_classes, threads)
     return source, rows
 
@@ -112,8 +124,21 @@ def test_costs_are_c_times_the_weights_of_row_and_class(data, block_rows, place,
     source, rows = pair(place, kind, data, block_rows)
     assert source.gathered().costs == pytest.approx(rows.costs)
     assert source.cost_range == pytest.approx(Costs.of(rows.costs))
-    if place is StreamedRows:
+    if place != "kept":
         assert replace(source, known_costs=None).cost_range == pytest.approx(Costs.of(rows.costs))
+
+
+@KINDS
+def test_rows_of_points_in_memory_are_built_again_without_encoding(data, kind, monkeypatch):
+    source, _ = pair("built again", kind, data, block_rows=64)
+    expected, reported = source.gathered(), []
+    before = source.points.points.n_passes
+    source.points.points.on_block = reported.append
+    monkeypatch.setattr(Encoder, "__call__", None)
+    again = source.gathered()
+    assert np.array_equal(again[:], expected[:])
+    assert source.points.points.n_passes == before + 1
+    assert reported == [64, 64, 64, N - 3 * 64]
 
 
 @PLACES
@@ -163,7 +188,7 @@ def test_with_infinite_cost_rows_without_weight_are_left_out(data, place, kind):
 def test_blocks_of_many_pieces_are_built_piece_by_piece(kind):
     """The rows are so wide that a piece has only 8 rows."""
     data = labelled(n=45, d=PIECE_NUMBERS // 8)
-    source, rows = pair(StreamedRows, kind, data, block_rows=20)
+    source, rows = pair("outside memory", kind, data, block_rows=20)
     assert check_pass(source, rows) == [8, 8, 4, 8, 8, 4, 5]
     part, twin = (rows.thinned(16, np.random.default_rng(1)) for rows in (source, rows))
     assert np.allclose(part.gathered()[:], twin[:], rtol=1e-12, atol=1e-12)
@@ -184,7 +209,7 @@ def test_kept_rows_are_built_once(data):
         built.append(block.start)
         return inner(block)
 
-    source = build_rows(training(KeptRows, data, 100), watched, 1.0, D)
+    source = build_rows(training("kept", data, 100), watched, 1.0, D)
     assert built == []
     for _ in range(3):
         source.fold(total, summed)
@@ -208,7 +233,7 @@ def test_a_subsample_is_the_same_whatever_the_blocks(data, block_rows, place, mo
 
 @KINDS
 def test_builders_can_be_pickled(data, kind):
-    source, _ = pair(StreamedRows, kind, data)
+    source, _ = pair("outside memory", kind, data)
     altered = source.altered(_scaled, 2.0).thinned(40, np.random.default_rng(0))
     block = next(source.points.blocks())
     for build in (source.build, altered.build):

@@ -98,8 +98,14 @@ def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
 def class_sizes(y: Array, start: int = 0) -> tuple[Array, Array]:
     """Return the sorted distinct labels and the number of rows with each label.
 
-    Integers with a small range are counted without computing a code for each row, which is faster.
+    Two distinct numbers, and integers with a small range, are counted without computing a code for each row, which is
+    faster.
     """
+    if y.dtype.kind in "iuf" and len(y):
+        ends = np.unique([y.min(), y.max()])
+        sizes = np.array([np.count_nonzero(y == end) for end in ends])
+        if sizes.sum() == len(y):
+            return ends.astype(y.dtype), sizes
     if (offsets := _offsets(y)) is not None:
         sizes = np.bincount(offsets)
         present = np.flatnonzero(sizes)

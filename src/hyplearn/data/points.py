@@ -45,12 +45,6 @@ class Block(NamedTuple):
         y, weights = (None if array is None else array[index] for array in (self.y, self.weights))
         return Block(self.X[index], y, weights, self.start)
 
-    def pieces(self, numbers: int) -> Iterator["Block"]:
-        """Split the block into pieces with about ``numbers`` coordinates each; the last piece may be smaller."""
-        step = max(1, numbers // self.X.shape[1])
-        for first in range(0, len(self.X), step):
-            yield self.taken(slice(first, first + step))._replace(start=self.start + first)
-
 
 # Function that a pass calls with each block and the other arguments of the pass. If a function ``build`` is given,
 # ``build(piece)`` for each piece of a block is passed instead of the block.
@@ -125,7 +119,7 @@ class PointSource(ABC):
         block in the meantime.
         """
         if self.in_memory:
-            for rows, result in map_in_threads(_with_length, self.blocks(first), threads, (function, *arguments)):
+            for rows, result in map_in_threads(with_length, self.blocks(first), threads, (function, *arguments)):
                 if self.on_block is not None:
                     self.on_block(rows)
                 yield result
@@ -230,7 +224,8 @@ class PointSource(ABC):
         return join_blocks(blocks)
 
 
-def _with_length(block: Block, function: Callable[..., T], *arguments: Any) -> tuple[int, T]:
+def with_length(block: Any, function: Callable[..., T], *arguments: Any) -> tuple[int, T]:
+    """Return the number of rows in a block, and ``function(block, *arguments)``."""
     return len(block.X), function(block, *arguments)
 
 
@@ -244,9 +239,12 @@ def join_blocks(blocks: Sequence[Block], start: int = 0) -> Block:
     return Block(X, y, weights, start)
 
 
-def on_pieces(block: Block, build: Callable[[Block], Any], function: Function, merge: Merge, arguments: Any) -> Any:
+def on_pieces(block: Any, build: Callable[[Any], Any], function: Function, merge: Merge, arguments: Any) -> Any:
     """Compute ``function(build(piece), *arguments)`` for every piece of a block, and merge the results."""
-    return merge([function(build(piece), *arguments) for piece in block.pieces(PIECE_NUMBERS)])
+    step = max(1, PIECE_NUMBERS // block.X.shape[1])
+    cuts = (slice(first, first + step) for first in range(0, len(block.X), step))
+    pieces = (block.taken(cut)._replace(start=block.start + cut.start) for cut in cuts)
+    return merge([function(build(piece), *arguments) for piece in pieces])
 
 
 def point_type(dtype: np.dtype[Any]) -> np.dtype[Any]:

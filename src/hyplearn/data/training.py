@@ -3,7 +3,7 @@
 For points in memory, these blocks are built once and kept; for other sources, they are built again in every pass.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
@@ -16,7 +16,7 @@ from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.class_counts import ClassCounts
 from hyplearn.data.folding import Merge, columns_joined, fold_parts, in_any_order, joined, map_in_threads
 from hyplearn.data.labels import object_codes
-from hyplearn.data.points import Block, PointSource
+from hyplearn.data.points import Block, Function, PointSource, on_pieces, with_length
 from hyplearn.geometry.border import pull_inside
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.numerics import uniforms
@@ -122,6 +122,38 @@ class Encoder:
 
 
 @dataclass(frozen=True)
+class EncodedPoints:
+    """Labelled blocks of points in memory; passes over them compute no codes and no gaps."""
+
+    points: PointSource
+    blocks: list[LabelledBlock]
+
+    def fold(
+        self,
+        function: Function,
+        merge: Merge,
+        *arguments: Any,
+        build: Callable[..., Any] | None = None,
+        threads: int = 1,
+    ) -> Any:
+        """Run one pass: compute ``function(block, *arguments)`` for every labelled block, and merge the results.
+
+        If ``build`` is given, the function is called with ``build(piece)`` for every piece of a block, instead of with
+        the block. The pass is counted and reported by ``points``.
+        """
+        self.points.n_passes += 1
+        if build is not None:
+            function, arguments = on_pieces, (build, function, merge, arguments)
+        return fold_parts(self._map(function, arguments, threads), merge)
+
+    def _map(self, function: Function, arguments: Sequence[Any], threads: int) -> Iterator[Any]:
+        for rows, result in map_in_threads(with_length, self.blocks, threads, (function, *arguments)):
+            if self.points.on_block is not None:
+                self.points.on_block(rows)
+            yield result
+
+
+@dataclass(frozen=True)
 class TrainingData:
     """Validated points with label codes, and the number of rows and the total weight of each class."""
 
@@ -190,6 +222,11 @@ class TrainingData:
         known = zip(self.points.blocks(), self.gaps or repeat(None), strict=False)
         return list(map_in_threads(lambda pair: self.encoder(*pair), known, self.threads))
 
+    @property
+    def encoded(self) -> "EncodedPoints":
+        """Labelled blocks of points in memory."""
+        return EncodedPoints(self.points, self.blocks)
+
     def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
         """Run one pass: compute ``function(block, *arguments)`` for every labelled block, and merge the results."""
         if not self.in_memory:
@@ -220,7 +257,12 @@ class TrainingData:
         strides = subsample_strides(counts, most)
         if strides.max() == 1:
             return self.gathered(), False
-        return LabelledBlock(*self.fold(_subsample_block, columns_joined, sides, strides)), True
+        if self.in_memory:
+            return LabelledBlock(*self.fold(_subsample_block, columns_joined, sides, strides)), True
+        arguments = self.encoder, sides, strides
+        return LabelledBlock(
+            *self.points.fold(_encode_subsample, columns_joined, *arguments, threads=self.threads)
+        ), True
 
     def reweighted(self, weights: Array) -> "TrainingData":
         """Return the training data with the given row weights; cross-validation gives held-out rows weight 0."""
@@ -244,7 +286,20 @@ def _columns(block: LabelledBlock) -> tuple[Array, Array, Array, Array]:
 
 def _subsample_block(block: LabelledBlock, sides: Array, strides: Array) -> tuple[Array, Array, Array, Array]:
     strides = strides[sides]
-    part = block.taken(subsample(block.start, block.codes, strides))
+    return _weighted(block.taken(subsample(block.start, block.codes, strides)), strides)
+
+
+def _encode_subsample(
+    block: Block, encoder: Encoder, sides: Array, strides: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Draw the rows of :func:`_subsample_block` from a block that is not encoded, and encode only these rows."""
+    assert block.y is not None
+    y, strides = block.y, strides[sides]
+    drawn = _drawn(block.start, len(y), lambda positions: encoder.codes(y[positions]), strides)
+    return _weighted(encoder(block.taken(drawn)), strides)
+
+
+def _weighted(part: LabelledBlock, strides: Array) -> tuple[Array, Array, Array, Array]:
     return part.X, part.codes, part.row_weights * strides[part.codes], part.gaps
 
 
@@ -265,10 +320,15 @@ def subsample(start: int, codes: Array, strides: Array) -> Array:
     drawn at random. The row at this position is kept if its class has the stride k. Other rows are not examined, so
     that a small subsample takes little time.
     """
-    stop, kept = start + len(codes), []
+    return _drawn(start, len(codes), codes.__getitem__, strides)
+
+
+def _drawn(start: int, n_rows: int, codes_at: Callable[[Array], Array], strides: Array) -> Array:
+    """Return the indices of :func:`subsample`; ``codes_at`` returns the codes of the rows with the given indices."""
+    stop, kept = start + n_rows, []
     for stride in np.unique(strides):
         cells = np.arange(start // stride, (stop - 1) // stride + 1)
         positions = cells * stride + (uniforms(0, cells) * stride).astype(np.int64) - start
-        positions = positions[(positions >= 0) & (positions < len(codes))]
-        kept.append(positions[strides[codes[positions]] == stride])
+        positions = positions[(positions >= 0) & (positions < n_rows)]
+        kept.append(positions[strides[codes_at(positions)] == stride])
     return np.sort(np.concatenate(kept)) if len(kept) > 1 else kept[0]

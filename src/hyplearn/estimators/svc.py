@@ -522,10 +522,12 @@ class PoincareSVC(StreamClassifier):
         self.dual_gap_ = np.array([solution.gap for solution in solutions])
         kept = all(len(solution.support) == solution.n_support for solution in solutions)
         self.support_ = _union([solution.support if kept else np.empty(0) for solution in solutions])
-        self.support_vectors_, codes = data.taken(self.support_)
+        empty = np.empty((0, data.n_features)), np.empty(0, dtype=np.int64)
+        self.support_vectors_, codes = data.taken(self.support_) if len(self.support_) else empty
         self.dual_coef_ = np.zeros((len(solutions), len(self.support_)))
         for k, solution in enumerate(solutions if len(self.support_) else []):
-            places = np.searchsorted(self.support_, solution.support)
+            same = len(solution.support) == len(self.support_)
+            places = slice(None) if same else np.searchsorted(self.support_, solution.support)
             signs = np.where(codes[places] == self._positives[k], 1.0, -1.0)
             self.dual_coef_[k, places] = signs * solution.alpha
         self.margin_ = data.fold(_least_distances, _least, self._boundaries(vars(self)), np.array(self._positives))
@@ -596,5 +598,7 @@ def _least(parts: Sequence[Array]) -> Array:
 
 def _union(supports: Sequence[Array]) -> Array:
     """Return the sorted union of sorted index arrays; a stable sort is fast here, because it merges sorted runs."""
+    if len(supports) == 1:
+        return supports[0].astype(np.int64)
     merged = np.sort(np.concatenate(supports).astype(np.int64), kind="stable")
     return merged[np.append(True, merged[1:] != merged[:-1])] if len(merged) else merged

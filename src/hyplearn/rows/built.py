@@ -16,7 +16,7 @@ from numba import njit
 from hyplearn.cone import cone_rows
 from hyplearn.data.folding import map_in_threads
 from hyplearn.data.points import Block, PointSource
-from hyplearn.data.training import Costs, Encoder, LabelledBlock, TrainingData
+from hyplearn.data.training import Costs, EncodedPoints, Encoder, LabelledBlock, TrainingData
 from hyplearn.rows.memory import (
     ClassRows,
     HyperboloidRows,
@@ -41,9 +41,10 @@ EXPLICIT_NUMBERS = 2**24
 # Maximum number of rows whose coefficients and costs are kept between passes (192 MiB). For more rows, writing and
 # reading them takes longer than computing them in every pass, and in the disk they need more memory than the points.
 KEPT_ROWS = 2**23
-# A RowBuilder builds the rows of a labelled block, and a BlockBuilder the rows of a block of a point source.
+# A RowBuilder builds the rows of a labelled block. A BlockBuilder builds the rows of a block of a point source or, for
+# points in memory, of a labelled block.
 RowBuilder: TypeAlias = Callable[[LabelledBlock], Rows]
-BlockBuilder: TypeAlias = Callable[[Block], Rows]
+BlockBuilder: TypeAlias = Callable[[Any], Rows]
 
 
 def row_costs(block: LabelledBlock, C: float) -> Array:
@@ -162,9 +163,10 @@ def stream_rows(
     data: TrainingData, build: RowBuilder, C: float, n_columns: int, n_classes: int, threads: int
 ) -> "StreamedRows":
     """Return the rows of the training data, rebuilt in every pass; the cost of each row is C times its weight."""
-    encoded = partial(build_encoded, encoder=data.encoder, build=build)
-    kept = np.inf if data.in_memory else MOST_KEPT
-    return StreamedRows(data.points, encoded, data.n_rows, n_columns, n_classes, threads, _known_costs(data, C), kept)
+    known = data.n_rows, n_columns, n_classes, threads, _known_costs(data, C)
+    if data.in_memory:
+        return StreamedRows(data.encoded, build, *known, most_kept=np.inf)
+    return StreamedRows(data.points, partial(build_encoded, encoder=data.encoder, build=build), *known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +212,7 @@ class KeptRows(MemoryRows):
 class StreamedRows(RowSource):
     """Rows that are built from the blocks of a source in every pass; ``known_costs`` may contain their cost range."""
 
-    points: PointSource
+    points: PointSource | EncodedPoints
     build: BlockBuilder
     n_rows: int
     n_columns: int
@@ -256,16 +258,16 @@ def build_encoded(block: Block, encoder: Encoder, build: RowBuilder) -> Rows:
     return build(encoder(block))
 
 
-def _build_altered(block: Block, build: BlockBuilder, function: Callable[..., Rows], arguments: Any) -> Rows:
+def _build_altered(block: Any, build: BlockBuilder, function: Callable[..., Rows], arguments: Any) -> Rows:
     return function(build(block), *arguments)
 
 
-def _build_thinned(block: Block, build: BlockBuilder, n: int, size: int, seed: int) -> Rows:
+def _build_thinned(block: Any, build: BlockBuilder, n: int, size: int, seed: int) -> Rows:
     rows = build(block.taken(sample_rows(n, size, seed, block)))
     return replace(rows, costs=rows.costs * (n / size))
 
 
-def _sample(block: Block, build: BlockBuilder, n: int, size: int, seed: int) -> Rows:
+def _sample(block: Any, build: BlockBuilder, n: int, size: int, seed: int) -> Rows:
     """Build the rows of a block that belong to the sample."""
     return build(block.taken(sample_rows(n, size, seed, block))).taken(slice(None))
 

@@ -342,9 +342,11 @@ def collect(source: RowSource, seen: MarginScan, alphas: Array) -> Collected:
     if not clamped:
         return Collected(found, alpha, v, total, n_support, 0)
     positions, alphas, sums = source.fold(_collect_block, _merged, seen.w, seen.band, share)
-    found, alpha = np.concatenate([found, positions]), np.concatenate([alpha, alphas])
-    order = np.argsort(found)
-    return Collected(found[order], alpha[order], v + sums, alpha.sum(), n_support, 1)
+    order = slice(None) if np.all(positions[1:] > positions[:-1]) else np.argsort(positions)
+    positions, alphas = positions[order], alphas[order]
+    places = np.searchsorted(positions, found)
+    found, alpha = np.insert(positions, places, found), np.insert(alphas, places, alpha)
+    return Collected(found, alpha, v + sums, alpha.sum(), n_support, 1)
 
 
 @in_any_order
