@@ -152,7 +152,7 @@ def _model_names(models: list[Fitted]) -> list[str]:
 
 
 def _across(decision: Decision) -> Decision | None:
-    """Restrict a decision to the plane of the page; return None if its scores cannot be computed from points there.
+    """Restrict a decision to the plane of the page; return None if points of the plane do not determine its scores.
 
     The decision must be binary, and its scores must depend only on the signed distance to a hyperplane, as for the
     links "arsinh" and "z". The centre of the plane is a point of this hyperplane, and the normal of the hyperplane

@@ -231,17 +231,19 @@ def _descend(
 def solve_by_projected_gradient(
     R: Array, y: Array, costs: Array, *, tol: float, max_iter: int, rng: np.random.Generator
 ) -> LocalMinimum:
-    r"""Descend from the best initial normal with mini-batches B and a projection Π onto normals with [n, n] > 0.
+    r"""Decrease P from the best initial normal, with gradient steps on mini-batches B.
 
     .. math:: u \leftarrow \Pi \Bigl( u - \eta \Bigl( \tfrac{|B|}{N} H u
               - \sum_{i \in B,\, y_i \langle u, x_i \rangle < 1} \frac{C_i y_i x_i}{\sqrt{1 + \langle u, x_i \rangle^2}}
               \Bigr) \Bigr), \qquad H = \operatorname{diag}(-1, 1, \dots, 1)
 
+    Here, N is the number of rows, η the step size, and Π the projection onto normals with [n, n] > 0, which is computed
+    by :func:`project`. R, y and costs are those of :func:`solve_by_stages`.
+
     An epoch visits every batch once, in random order. If P decreases by more than ``tol`` times its old value, η is
     increased. Otherwise, the epoch is undone and η is halved. The descent ends after ``max_iter`` epochs (with the
     status "max_iter") or after ``HALVINGS`` consecutive halvings (with the status "local"). As in
-    :func:`solve_by_stages`, the status is "one-sided" instead if all rows are on one side of the boundary. Π is
-    computed by :func:`project`, and R, y and costs are those of :func:`solve_by_stages`.
+    :func:`solve_by_stages`, the status is "one-sided" instead if all rows are on one side of the boundary.
     """
     farthest = farthest_shift(R)
     slope = math.tanh(farthest)

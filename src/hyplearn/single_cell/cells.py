@@ -57,7 +57,7 @@ def cell_points(adata: Any, basis: str) -> Array:
 
 
 def check_inside(X: Array, c: float, basis: str, advice: str) -> None:
-    """Raise ValueError, with the row number of the cell, if any cell, labelled or not, lies outside the ball."""
+    """Check that all cells lie inside the ball, including cells without a label; raise ValueError otherwise."""
     try:
         gap(X, c=c)
     except ValueError as error:
