@@ -1,7 +1,7 @@
 """Compilation with numba: choice of the cache folder, and a message to the user while functions are compiled.
 
 numba stores compiled functions next to the source or in the user's cache folder. If neither folder is writable, as in
-many containers, it raises an error when a module with such functions is imported.
+many containers, numba raises an error when a module with such functions is imported.
 """
 
 import logging
@@ -112,7 +112,10 @@ def announce_compilation(patience: float = PATIENCE) -> None:
 
 @contextmanager
 def timed_compilation() -> Iterator[list[float]]:
-    """Measure the compilation time within the context; it is the only element of the yielded list, in seconds."""
+    """Measure the compilation time within the context.
+
+    The yielded list has one element, the time so far in seconds.
+    """
     from numba.core import event
 
     listener = _listener(event.Listener)(lambda seconds: None, of_hyplearn=False)
@@ -151,7 +154,7 @@ def _listener(base: Any) -> Any:
     class Listener(base):
         """Listener that sums compilation times; the time of a nested compilation is counted once.
 
-        With ``of_hyplearn``, only functions of hyplearn are counted, with all functions that are compiled for them.
+        With ``of_hyplearn``, only functions of hyplearn are counted, and all functions that are compiled for them.
         ``check`` is called with the sum so far whenever the compilation of such a function begins. No lock is needed,
         because numba compiles one function at a time, even with threads.
         """

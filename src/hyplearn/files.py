@@ -95,7 +95,10 @@ class Watched(ABC):
 
     @abstractmethod
     def _state(self) -> Any:
-        """Return a value that changes with the contents, computed from sizes, modification times and inode numbers."""
+        """Return a value that changes when the contents change.
+
+        It is computed from file sizes, modification times and inode numbers.
+        """
 
     def check(self) -> None:
         """Raise an error if the contents were changed or removed."""

@@ -1,4 +1,4 @@
-"""Plain Python versions of the functions of :mod:`hyplearn.numerics`, for use if NUMBA_DISABLE_JIT=1 is set."""
+"""Plain Python versions of the functions of :mod:`hyplearn.numerics`, which are used if NUMBA_DISABLE_JIT=1 is set."""
 
 import math
 import struct

@@ -143,7 +143,10 @@ class _TaskLines:
 
 
 class _GapReporter:
-    """Fit reporter with one task per problem and the progress ``log(gap) / log(tol)``, clipped to [0, 1]."""
+    """Fit reporter with one task per problem.
+
+    The completed fraction of a task is ``log(gap) / log(tol)``, clipped to [0, 1], where gap is the duality gap.
+    """
 
     def __init__(self, report: TaskReporter, tol: float) -> None:
         self.report, self.digits = report, max(-math.log10(max(tol, 1e-300)), 1e-9)

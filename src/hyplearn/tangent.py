@@ -10,7 +10,8 @@ the gaps ``g_x = 1 - c‖x‖²`` and ``g_p = 1 - c‖p‖²``, the features of 
 
 Rows for boundaries that need not pass through p are in :mod:`hyplearn.cone`.
 
-Each row is ``along · (x - p) + base · p``, so that two values per row replace a second matrix of the size of X.
+A row of either feature map has the form ``along · (x - p) + base · p``, with two numbers ``along`` and ``base`` per
+point x. :class:`TangentRows` stores these numbers instead of a second matrix of the size of X.
 """
 
 from dataclasses import dataclass
@@ -91,7 +92,8 @@ def eta(X: Points, p: Points, *, c: float = 1.0) -> Array:
     .. math:: \eta = \sigma_p \frac{\sinh(\sqrt c\, d)}{\sqrt c\, d}, \qquad d = d(x, p), \qquad
               \sigma_p = \frac{2}{1 - c\|p\|^2}
 
-    At x = p the weight is σ_p; the paper on the perceptron (Chien, Pan, Tabaghi and Milenkovic, 2021) states 0.
+    At x = p the weight is σ_p, although the paper on the perceptron (Chien, Pan, Tabaghi and Milenkovic, 2021) states
+    that it is 0.
     """
     X, p, c = check_rows(X, p, c)
     gaps, squares = row_gaps(X, c), squared_distances(X, p)
@@ -145,13 +147,13 @@ def z_dot(X: Array, w: Array, p: Array, *, c: float, gaps: Array) -> Array:
 # This function is inlined by numba instead of LLVM, so that newly compiled and cached kernels give identical results.
 @njit(inline="always", error_model="numpy")
 def element(X, p, along, base, i, j):  # type: ignore[no-untyped-def]
-    """Return element j of the implicit row ``along_i (x_i - p) + base_i p``; most kernels read rows with it."""
+    """Return element j of the implicit row ``along_i (x_i - p) + base_i p``; most kernels call it to read rows."""
     return along[i] * (coordinate(X, i, j, len(p)) - p[j]) + base[i] * p[j]
 
 
 @njit(inline="always", error_model="numpy")
 def row_product(X, p, along, base, i, w, p_dot_w):  # type: ignore[no-untyped-def]
-    """Return ``⟨u, w⟩`` for the implicit row u with index i, given ``⟨p, w⟩``."""
+    """Return the inner product of w and the implicit row with index i, given ``p_dot_w = ⟨p, w⟩``."""
     return along[i] * row_dot(X, i, w, p) + base[i] * p_dot_w
 
 
@@ -198,7 +200,7 @@ class TangentRows:
     def fill(self, index: slice | Array, out: Array) -> Array:
         """Write the selected rows to ``out``, an array of float64, and return ``out``."""
         along = self.along[index, None]
-        if not self.p.any():  # if p = 0, as for rows stored explicitly, row i is along_i x_i
+        if not self.p.any():  # for p = 0, the value used with explicit rows, row i is along_i x_i
             return np.multiply(self.X[index], along, out=out)
         np.subtract(self.X[index], self.p, out=out)
         out *= along
@@ -219,7 +221,7 @@ class TangentRows:
         return products
 
     def fill_columns(self, part: slice, columns: Array) -> None:
-        """Convert the points ``X[part]``, given as the columns of a (d, n) array, to explicit rows in place."""
+        """Convert points to explicit rows in place; the columns of the (d, n) array are the points ``X[part]``."""
         columns -= self.p[:, None]
         columns *= self.along[part]
         columns += self.base[part] * self.p[:, None]
@@ -237,7 +239,7 @@ def check_rows(X: Points, p: Points, c: float) -> tuple[Array, Array, float]:
 
 
 def _gap_of_p(p: Array, c: float) -> float:
-    """Return the gap of p; raise an error if p is not inside the ball."""
+    """Return the gap 1 - c‖p‖²; raise ValueError if p is not inside the ball."""
     gaps = row_gaps(p[None], c)
     check_inside(p[None], gaps, c)
     return float(gaps[0])

@@ -282,7 +282,7 @@ def test_labels_and_weights_cannot_be_passed_in_addition_to_a_source(tmp_path, l
     X, y = separated(40)
     np.save(tmp_path / "X.npy", X)
     points = open_points(tmp_path / "X.npy", label=y if labelled else None)
-    with pytest.raises(ValueError, match="takes its labels and weights from open_points; got y in addition"):
+    with pytest.raises(ValueError, match="must be passed to open_points; got y in addition"):
         PoincareSVC().fit(points, y)
     with pytest.raises(ValueError, match="got sample_weight in addition"):
         PoincareSVC().fit(points, sample_weight=np.ones(40))

@@ -300,7 +300,7 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(name):
 
 def test_labels_come_with_the_source():
     X, y, weights = clouds()
-    with pytest.raises(ValueError, match="takes its labels and weights from open_points"):
+    with pytest.raises(ValueError, match="labels and weights of a source must be passed to open_points"):
         PoincareSVC().fit(in_blocks(X, y), y)
     with pytest.raises(ValueError, match="at least 2 classes"):
         PoincareSVC().fit(in_blocks(X, np.full(len(X), "one")))

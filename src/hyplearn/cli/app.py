@@ -216,7 +216,7 @@ class LazyDatasets(Lazy):
 def add(app: typer.Typer, function: "Callable[..., Outcome]", name: str, group: str = "") -> None:
     """Add a function as a command to an app; the help of the command ends with examples.
 
-    These are the lines of ``EXAMPLES`` for the command or, if ``group`` is given, for all commands of this group.
+    The examples are the lines of ``EXAMPLES`` for the command or, if ``group`` is given, for all commands of the group.
     """
     examples = [line for line in EXAMPLES.splitlines() if line.startswith(f"hyplearn {group or name}")]
     epilog = "\n\n".join(["Examples:", *examples])
@@ -286,7 +286,7 @@ def as_options(text: str) -> str:
 
 
 def _as_flag(found: re.Match[str]) -> str:
-    """Return the option for a matched argument (``--label`` for ``label=``), or the match if it has no option."""
+    """Return the option for a matched argument (``--label`` for ``label=``), or the matched text if there is none."""
     name, value = found.groups()
     return f"--{FLAGS[name]} {value}".rstrip() if name in FLAGS else found[0]
 

@@ -57,7 +57,7 @@ class Score(NamedTuple):
     seconds: float
 
     def accuracy_text(self) -> str:
-        """Return the accuracy in percent, and its standard deviation over the folds unless that is None."""
+        """Return the accuracy in percent and, if it is known, its standard deviation over the folds."""
         spread = "" if self.accuracy_std is None else f" ± {100 * self.accuracy_std:.1f}"
         return f"{100 * self.accuracy:.1f}{spread} %"
 

@@ -27,7 +27,8 @@ CERTIFICATE = ("status_", "dual_gap_", "converged_", "n_updates_", "mistake_boun
 class Fitted(NamedTuple):
     """Fitted model, its cross-validation scores (or None), the fit time in seconds, and descriptions of the data.
 
-    ``data`` describes the data in the JSON output, and ``summary`` in the printed text. ``notes`` lists unused columns.
+    ``data`` is the description in the JSON output, and ``summary`` the description in the printed text. ``notes`` lists
+    unused columns.
     """
 
     model: Any

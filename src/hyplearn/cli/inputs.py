@@ -156,7 +156,7 @@ def _read(path: Path, source: PointSource, model: Any, extras: Sequence[str]) ->
 
 
 def load_classifier(path: Path, *, in_ball: bool) -> Any:
-    """Load a fitted classifier; if ``in_ball``, raise an error unless it classifies points of the ball."""
+    """Load a fitted classifier; if ``in_ball`` is True, check that it classifies points of the ball."""
     if path.suffix.lower() in OTHER_FILES:
         raise ValueError(f"{path} is not a model file (.hyp).\nPass the model first, then the points.")
     model = load(path)

@@ -14,7 +14,7 @@ NEWICK = (".nwk", ".newick", ".tree", ".tre")
 TEXT = (".csv", ".tsv")
 # Names by which a column of edge lengths is recognised.
 LENGTHS = ("length", "weight", "distance")
-# Pairs of names by which the two columns with the ends of the edges are recognised.
+# Pairs of names by which the columns of a table of edges are recognised; they contain the two ends of each edge.
 ENDS = (("source", "target"), ("from", "to"))
 
 
@@ -62,7 +62,9 @@ def edges_between(path: Path, names: Array | None) -> tuple[Array, int]:
         )
     nodes, pairs = _read_graph(path)
     rows = names.tolist()
-    if nodes == rows:  # true for points from hyplearn embed; matching by position allows empty names
+    # Points written by hyplearn embed have the same order as the nodes. If they are matched by position, names may be
+    # empty.
+    if nodes == rows:
         return np.array(pairs, dtype=np.int64).reshape(-1, 2), 0
     if repeated := [name for name, times in Counter(rows).items() if times > 1 and name in set(nodes)]:
         raise ValueError(

@@ -127,7 +127,7 @@ def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None) -> 
         figure = Figure(figsize=(WIDTH, 0.72 * WIDTH), layout="constrained")
         BoundaryDisplay.from_estimator(model, X, y).plot(figure.subplots())
         if title:
-            figure.suptitle(title)  # not the title of the axes, which may describe the projection
+            figure.suptitle(title)  # the title of the axes is kept, because it may describe the projection
         figure.savefig(file, format=output.suffix[1:].lower(), dpi=DPI)
 
 

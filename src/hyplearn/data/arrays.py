@@ -144,7 +144,7 @@ class ArrayFile(StoredArray):
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """State of the file, and the offset and strides of the array within the file."""
+        """Tuple that changes whenever the file changes; it also contains the offset and the strides of the array."""
         return self.file.state, self.offset, self.strides
 
 
@@ -219,7 +219,10 @@ class ArrayPoints(PointSource):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Shape, dtype and state of each array; the state of an array in memory is its checksum."""
+        """Tuple that identifies the source: for each array its shape, its dtype and its state.
+
+        The state changes when the contents change; for an array in memory, it is the checksum.
+        """
         arrays = [array for array in (self.X, self.y, self.weights) if array is not None]
         return tuple((tuple(array.shape), array.dtype.str, _state(array)) for array in arrays)
 

@@ -38,7 +38,7 @@ _REGISTERED: dict[tuple[str, str], type] = {}
 
 
 def checkpointable(cls: C) -> C:
-    """Register a class, so that its instances can be stored in checkpoints as results of passes."""
+    """Register a class, so that its instances can be stored in checkpoints."""
     _REGISTERED[cls.__module__, cls.__qualname__] = cls
     return cls
 
@@ -120,7 +120,10 @@ class CheckpointedPoints(PointSource):
     def _passed(
         self, key: str, go_on: Callable[[list[Any], int], Iterator[list[Any]]], result: Callable[[list[Any]], Any]
     ) -> Any:
-        """Return the stored result of the current pass; if there is none, process the remaining blocks first."""
+        """Return the result of the current pass: the stored result or, if there is none, a new one.
+
+        To compute a new result, process the blocks that the pass has not processed yet.
+        """
         state = self.state
         self.n_passes += 1
         if self.turn < len(state.finished):
@@ -181,7 +184,7 @@ class _Reader(pickle.Unpickler):
 
 
 def digest(value: Any) -> str:
-    """Return a hash of the arguments of a pass; functions and classes are hashed by name, all others by value."""
+    """Return a hash of the arguments of a pass; functions and classes are hashed by name, other objects by value."""
     state = hashlib.sha256()
     _hash_value(value, state.update)
     return state.hexdigest()

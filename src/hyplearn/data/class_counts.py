@@ -20,7 +20,7 @@ class Outside(NamedTuple):
     """Number of rows on or outside the rim of the ball, and the smallest gap 1 - c‖x‖² of all rows.
 
     If ``n_outside`` is positive, ``row`` and ``norm`` are the position and the norm of the row with the smallest gap.
-    ``advice`` explains how to convert the rows of the block that contains this row, if they lie on a hyperboloid.
+    If the rows of the block with this row lie on a hyperboloid, ``advice`` explains how to convert them.
     """
 
     n_outside: int
@@ -38,8 +38,8 @@ class Outside(NamedTuple):
 class ClassCounts(NamedTuple):
     """Row count, total weight, smallest positive weight (infinity if there is none) and largest weight of each class.
 
-    ``outside`` summarises the rows outside the ball. ``gaps`` contains one array of gaps per block if the points are in
-    memory, and is empty otherwise.
+    ``outside`` summarises the rows outside the ball. ``gaps`` contains the gaps 1 - c‖x‖² of all rows, as one array per
+    block, if the points are in memory; otherwise it is empty.
     """
 
     classes: Array

@@ -177,7 +177,7 @@ def choose_arrays(
 
 
 def the_only(names: Sequence[str], kind: str, role: str, path: Path, present: Sequence[str]) -> str:
-    """Return the only candidate for a role; raise an error that lists the candidates if there is not exactly one."""
+    """Return the only candidate for a role; if there is none or more than one, raise an error that lists them."""
     if len(names) == 1:
         return names[0]
     content = {"label": "labels", "points": "points", "basis": "embedding"}[role]
@@ -189,6 +189,6 @@ def the_only(names: Sequence[str], kind: str, role: str, path: Path, present: Se
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
-    """Format the first ``most`` names, and the number of the others, for a message."""
+    """Return a string with the first ``most`` names and the number of the other names, for a message."""
     more = "" if len(names) <= most else f" and {len(names) - most} more"
     return ", ".join(repr(name) for name in names[:most]) + more

@@ -120,10 +120,10 @@ class DaskPoints(PointSource):
             yield Block(X, y, weights, start)
 
     def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
-        """Run one pass: each worker reduces its blocks with all its threads, and the client merges the results.
+        """Run one pass: each worker reduces its chunks with all its threads, and the client merges the results.
 
-        If the merge depends on the order of its parts, which are the results of single chunks, a worker merges only the
-        parts of consecutive chunks, and sends one result for each run of consecutive chunks.
+        A worker merges the results of its chunks before it sends them. If ``merge`` depends on their order, the worker
+        merges only the results of consecutive chunks, and sends one result for each run of consecutive chunks.
         """
         self.n_passes += 1
         load, pending = pickle.dumps((function, merge, needs_order(merge), build, arguments)), []
@@ -194,10 +194,10 @@ def _visit_chunk(function: Visitor[Any], start: int, one: Chunk, state: Any) -> 
 
 
 def _fold_on_worker(load: bytes, group: list[int], starts: list[int], chunks: list[Chunk]) -> list[tuple[int, Any]]:
-    """Reduce the chunks of a worker, and return a pair for each run of chunks: the first index and the result.
+    """Reduce the chunks of a worker; return a pair for each run of chunks: the index of its first chunk and its result.
 
-    If the merge depends on the order of its parts, a run consists of consecutive chunks; otherwise, all chunks of the
-    worker are one run. The first index is the index of the first chunk of the run.
+    If the merge depends on the order of its parts, a run consists of consecutive chunks. Otherwise, all chunks of the
+    worker are one run.
     """
     function, merge, in_order, build, arguments = pickle.loads(load)
     blocks = [Block(*one, start) for one, start in zip(chunks, starts, strict=True)]
@@ -210,7 +210,7 @@ def _fold_on_worker(load: bytes, group: list[int], starts: list[int], chunks: li
 
 
 def _running_client(client: Client | None) -> Client:
-    """Return ``client``, or the client that was started last if ``client`` is None; raise if it cannot be used."""
+    """Return ``client`` or, if it is None, the client that was started last; raise if this client cannot be used."""
     try:
         found = default_client() if client is None else client
     except ValueError:
@@ -224,7 +224,7 @@ def _running_client(client: Client | None) -> Client:
 
 
 def _check_points(X: Any) -> None:
-    """Raise an error unless X is a two-dimensional collection of floats."""
+    """Check that X is a two-dimensional collection of floats; raise TypeError otherwise."""
     if isinstance(X, da.Array) and X.ndim == 2:
         types = [X.dtype]
     elif isinstance(X, dd.DataFrame):
@@ -242,7 +242,7 @@ def _check_points(X: Any) -> None:
 
 
 def _align_chunks(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
-    """Return the delayed points, labels and weights of every chunk; arrays of known size are rechunked like X."""
+    """Return the delayed points, labels and weights of each chunk; if chunk sizes are known, rechunk arrays like X."""
     columns = [_parts(X.rechunk({1: -1}) if isinstance(X, da.Array) else X)]
     for name, column in (("y", y), ("sample_weight", sample_weight)):
         columns.append([None] * len(columns[0]) if column is None else _parts(_cut_like(X, column, name)))

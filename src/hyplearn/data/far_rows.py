@@ -53,7 +53,7 @@ NAMED = 5
 
 
 class Fences(NamedTuple):
-    """Centre of each class, and the distance from it (in units of 1/√c) beyond which rows are far."""
+    """Robust centre of each class, and the distance from it (in units of 1/√c) beyond which rows are far."""
 
     centres: Array
     radii: Array
@@ -80,7 +80,7 @@ class Fences(NamedTuple):
 
 
 class FarRows(NamedTuple):
-    """Fences of the classes, and positions, class codes and weights of the far rows of the training data."""
+    """The far rows of the training data (positions, class indices and weights), and the fences of the classes."""
 
     fences: Fences | None  # None if the smallest gap proves that no row is far
     rows: Array
@@ -88,20 +88,20 @@ class FarRows(NamedTuple):
     weights: Array
 
     def named(self, classes: Array) -> str:
-        """Format the first far rows and their classes for a message."""
+        """Return a string that lists the first far rows and their classes, for a message."""
         pairs = zip(self.rows[:NAMED], self.codes, strict=False)
         named = ", ".join(f"row {row} (class {classes[code]})" for row, code in pairs)
         return named + (", ..." if len(self.rows) > NAMED else "")
 
 
 class Grouped(NamedTuple):
-    """Rows grouped by class."""
+    """Coordinates, gaps 1 - c‖x‖² and weights of rows, sorted by class."""
 
     columns: Array  # coordinates of the rows as an array of shape (d, n)
     gaps: Array
     shares: Array  # weights of the rows, which sum to 1 within each class
     counts: Array  # number of rows in each class
-    parts: list[slice]  # for each class, the slice of ``columns``, ``gaps`` and ``shares`` with its rows
+    parts: list[slice]  # for each class, the slice of ``columns``, ``gaps`` and ``shares`` for its rows
 
 
 NO_FAR_ROWS = FarRows(None, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
@@ -168,7 +168,10 @@ def _errors(pulls: Array, hessians: Array) -> Array:
 
 
 def _third_quartile(gaps: Array, shares: Array) -> float:
-    """Return the weighted third quartile of the distances from the origin, in units of 1/√c, given the gaps."""
+    """Return the third quartile of the distances of rows from the origin, in units of 1/√c.
+
+    The rows are given by their gaps 1 - c‖x‖² and their weights, ``shares``.
+    """
     order = np.argsort(-gaps)
     return float(2 * np.arccosh(_quantiles(gaps[order], shares[order], (0.75,))[0] ** -0.5))
 
@@ -193,7 +196,10 @@ def leave_out_far_rows(data: TrainingData, classes: Array) -> tuple[TrainingData
 
 
 def find_fences(block: LabelledBlock, n_classes: int, c: float, *, start: Array | None = None) -> Fences:
-    """Estimate the fences of all classes from labelled rows; the search for the centres begins at ``start``."""
+    """Estimate the fence of each class: the distance from its robust centre beyond which a row is far.
+
+    The search for the centres begins at ``start``.
+    """
     present = block.present
     part = block if present.all() else block.taken(present)
     weights, codes = part.row_weights, part.codes
@@ -241,7 +247,7 @@ def robust_centres(
 
 
 def _by_class(X: Array, codes: Array, gaps: Array, weights: Array, n_classes: int) -> Grouped:
-    """Group rows by their class, as columns of an array."""
+    """Sort rows by class, and store their coordinates as the columns of an array."""
     order, counts = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=n_classes)
     shares = weights / np.bincount(codes, weights, n_classes)[codes]
     ends = np.cumsum(counts).tolist()
@@ -310,12 +316,12 @@ def _moved(M: Array, pulls: Array, hessians: Array | None, c: float) -> tuple[Ar
 
 
 def _quantiles(values: Array, weights: Array, shares: Sequence[float]) -> list[float]:
-    """Return weighted quantiles of sorted values, for the given shares of the total weight."""
+    """Return the weighted quantiles of sorted values at the given ``shares`` of the total weight, such as 0.75."""
     sums = np.cumsum(weights)
     return [float(values[min(len(values) - 1, np.searchsorted(sums, share * sums[-1]))]) for share in shares]
 
 
 def _far_rows(block: LabelledBlock, fences: Fences, c: float) -> tuple[Array, Array, Array]:
-    """Return the positions in the source, the class codes and the weights of the far rows of a block."""
+    """Return the far rows of a block: their positions in the source, their class indices and their weights."""
     far = np.flatnonzero(fences.far(block, c) & block.present)
     return block.start + far, block.codes[far].astype(np.int64), block.row_weights[far]

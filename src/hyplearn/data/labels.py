@@ -30,7 +30,7 @@ def as_labels(y: Any) -> Any:
 
 
 def check_one_label_per_row(X: Any, y: Any) -> None:
-    """Raise if X and y have different lengths; if one of the lengths is unknown, nothing is checked."""
+    """Raise if X and y have different lengths; do nothing if one of the lengths is unknown."""
     rows, labels = _length(X), _length(y)
     if rows is not None and labels is not None and rows != labels:
         raise ValueError(
@@ -54,7 +54,7 @@ def as_objects(labels: Iterable[Any]) -> Array:
 
 
 def check_present(labels: Sequence[Any], start: int = 0) -> None:
-    """Raise if labels are missing; ``labels[0]`` is in row ``start`` of the source."""
+    """Raise if labels are missing. The error names the row of the first one; ``labels[0]`` is in row ``start``."""
     missing = [row for row, label in enumerate(labels) if _is_missing(label)]
     if missing:
         are = "is" if len(missing) == 1 else "are"
@@ -75,10 +75,11 @@ def _is_missing(label: Any) -> bool:
 
 
 def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
-    """Return the sorted distinct labels, and the index of each row's label; ``y[0]`` is in row ``start`` of the source.
+    """Return the sorted distinct labels, and for each row the index of its label among them.
 
-    Integers with a small range and floats with two distinct values are encoded without sorting the rows, which is
-    faster. Objects are compared with Python's ``==``, because NumPy ignores trailing NULs when it compares strings.
+    Integers in a small range and floats with two distinct values are encoded without sorting the rows, which is faster.
+    Objects are compared with Python's ``==``, because NumPy ignores trailing NULs when it compares strings. For error
+    messages, ``start`` is the position of ``y[0]`` in the source.
     """
     if (offsets := _offsets(y)) is not None:
         present = np.bincount(offsets) > 0
@@ -98,8 +99,8 @@ def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
 def class_sizes(y: Array, start: int = 0) -> tuple[Array, Array]:
     """Return the sorted distinct labels and the number of rows with each label.
 
-    Two distinct numbers, and integers with a small range, are counted without computing a code for each row, which is
-    faster.
+    Numeric labels with at most two distinct values, and integer labels in a small range, are counted directly, which is
+    faster than encoding every label first.
     """
     if y.dtype.kind in "iuf" and len(y):
         ends = np.unique([y.min(), y.max()])
@@ -115,7 +116,7 @@ def class_sizes(y: Array, start: int = 0) -> tuple[Array, Array]:
 
 
 def _offsets(y: Array) -> Array | None:
-    """Subtract the smallest label from integer labels; return None if their range is large or if y has no integers."""
+    """Subtract the smallest label from integer labels; return None if they are not integers or their range is large."""
     if y.dtype.kind not in "iu" or not len(y):
         return None
     low, high = int(y.min()), int(y.max())
@@ -145,6 +146,6 @@ def check_kind(classes: Array) -> None:
 
 
 def object_codes(y: Array, classes: Array) -> Array:
-    """Return the index of each label in the classes; labels are compared with Python's ``==``."""
+    """Return the index of each label in ``classes``; labels are compared with Python's ``==``."""
     table = {label: code for code, label in enumerate(classes.tolist())}
     return np.fromiter((table[label] for label in y.tolist()), dtype=np.int64, count=len(y))

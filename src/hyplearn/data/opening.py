@@ -107,14 +107,14 @@ def open_points(
 
 
 def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
-    """Return a source for X, y and the weights, or None if X is to be validated as an array or a data frame."""
+    """Return a source for X, y and the weights, or None if X has to be validated as an array or a data frame."""
     if any(is_dask(collection) for collection in (X, y, sample_weight)):
         return _dask_points(X, y, sample_weight)
     if isinstance(X, PointSource):
         if given := [name for name, value in (("y", y), ("sample_weight", sample_weight)) if value is not None]:
             raise ValueError(
-                f"A source of points takes its labels and weights from open_points; got {' and '.join(given)} in "
-                f"addition to {X.name}.\nPass labels and weights to open_points, with label= and weight=."
+                f"The labels and weights of a source must be passed to open_points; got {' and '.join(given)} in "
+                f"addition to {X.name}.\nPass label= and weight= to open_points."
             )
         return X
     if isinstance(X, (str, os.PathLike)) or (y is not None and _is_on_disk(X)):
@@ -272,7 +272,10 @@ def _refuse(source: Any, **given: Any) -> None:
 
 
 def _check_names(path: Path, wanted: Wanted) -> None:
-    """Raise if labels or weights are not passed by name; if the file is missing too, raise FileNotFoundError."""
+    """Check that labels and weights are given by name; raise ValueError otherwise.
+
+    If the file is missing too, raise FileNotFoundError instead.
+    """
     for name in (wanted.label, wanted.weight):
         if name is not None and not isinstance(name, str):
             if not path.exists() and not glob.has_magic(str(path)):
@@ -306,7 +309,7 @@ class BlockPoints(PointSource):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Name, number of coordinates, and checksums of the first block."""
+        """Tuple that identifies the source: its name, its number of coordinates, and checksums of its first block."""
         return self.name, self.n_features, *self.first_sums
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
@@ -366,7 +369,7 @@ def _is_listed(given: Any) -> bool:
 
 
 def _kind(parts: tuple[Any, ...]) -> str:
-    """Return the kind of the labels' dtype ("i" also for unsigned integers, "U" also for bytes); "none" without labels.
+    """Return the dtype kind of the labels (unsigned integers count as "i", bytes as "U"), or "none" without labels.
 
     All blocks must have labels of the same kind, because NumPy would silently convert numbers to strings when it joins
     the labels of several blocks.

@@ -53,7 +53,10 @@ class ParquetPoints(TablePoints):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Columns of the table, and states of the files."""
+        """Tuple that identifies the table: its columns, and for each file its path and state.
+
+        The state of a file consists of its size, its modification time and its inode number.
+        """
         described = _described(self.columns, self.types)
         return described, *((str(file.path), *file.state) for file in self.files)
 
@@ -66,7 +69,7 @@ class ParquetPoints(TablePoints):
             ahead += count
 
     def _parts_of(self, file: WatchedFile, count: int, ahead: int, start: int) -> Iterator[Block]:
-        """Iterate over the batches of one file, starting at its row ``start``; ``ahead`` rows are in earlier files."""
+        """Iterate over the batches of one file from its row ``start`` on; the earlier files have ``ahead`` rows."""
         place = 0
         for first, batch in self._batches(file, self.columns.read, start):
             place = first + len(batch)
@@ -119,7 +122,10 @@ class ParquetPoints(TablePoints):
         return batch.column(0)
 
     def _batches(self, file: WatchedFile, names: list[str], start: int = 0) -> Iterator[tuple[int, Any]]:
-        """Yield batches with the positions of their first rows, starting with the row group of row ``start``."""
+        """Yield the batches of a file as pairs: the position of the first row, and the batch.
+
+        The first batch is at the start of the row group that contains row ``start``.
+        """
         with file.reading(), _opened(file.path) as opened:
             groups, place = _groups_from(opened.metadata, start)
             with damage_named(file.path):
@@ -134,7 +140,7 @@ class ParquetPoints(TablePoints):
 
 
 def _columns(path: Path, schema: Any, wanted: Wanted) -> tuple[Columns, tuple[Any, ...]]:
-    """Return the columns of a file by role, and the types of the values in the columns to read."""
+    """Return the columns of a file, grouped by role, and the value types of the columns that are read."""
     import pyarrow as pa
 
     with damage_named(path):
@@ -215,7 +221,10 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
-    """Return the indices of the row groups with rows from ``start`` on, and the number of rows before these groups."""
+    """Return the indices of the row groups from row ``start`` on, and the number of rows before them.
+
+    The first of these groups is the group that contains row ``start``.
+    """
     place = 0
     for group in range(metadata.num_row_groups):
         if place + metadata.row_group(group).num_rows > start:

@@ -27,8 +27,8 @@ MEMORY = 2**27
 # few milliseconds, so that threads can share a pass and interrupts are handled quickly. The value is the same for any
 # number of threads, so that sums over blocks are the same, too.
 BLOCK_NUMBERS = 2**20
-# Size of a piece of a block, again rows times columns: small enough that the feature rows that a solver computes from a
-# piece stay in the cache of the processor.
+# Size of a piece of a block: its number of rows times its number of columns. It is small enough for the features that a
+# solver computes from a piece to stay in the processor's cache.
 PIECE_NUMBERS = 2**17
 
 
@@ -46,8 +46,8 @@ class Block(NamedTuple):
         return Block(self.X[index], y, weights, self.start)
 
 
-# Function that a pass calls with each block and the other arguments of the pass. If a function ``build`` is given,
-# ``build(piece)`` for each piece of a block is passed instead of the block.
+# Function that a pass calls with each block and the other arguments of the pass. If the pass has a function ``build``,
+# blocks are split into pieces, and the function is called with ``build(piece)`` for each piece.
 Function: TypeAlias = Callable[..., Any]
 Build: TypeAlias = Callable[[Block], Any] | None
 # Function that returns the next state, given a block, the current state (which it must not modify) and the number of
@@ -253,15 +253,16 @@ def point_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def checksum(array: Array, so_far: int = 0) -> int:
-    """Return the CRC-32 of an array's contents, appended to earlier contents with the CRC-32 ``so_far``."""
+    """Return the CRC-32 of earlier data followed by an array's contents; ``so_far`` is that of the earlier data."""
     plain = np.ascontiguousarray(array.astype(str) if array.dtype.hasobject else array)
     return zlib.crc32(plain.view(np.uint8).data, so_far)
 
 
 def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) -> None:
-    """Raise unless a block has ``n_features`` columns of floats, and one label and one weight per row.
+    """Check that a block has ``n_features`` columns of floats, and one label and one weight per row.
 
     Weights must be finite and not negative. Labels are optional if ``labelled`` is False; weights are always optional.
+    Raise ValueError if the block is invalid.
     """
     X, y, weights = block.X, block.y, block.weights
     if X.ndim != 2 or X.shape[1] != n_features or X.dtype not in (np.float32, np.float64):

@@ -110,7 +110,8 @@ class ZarrArray(StoredArray):
     def check(self) -> None:
         """Raise if a chunk was changed or removed.
 
-        If the store is not local, only removed chunks are detected; if the array is also sharded, nothing is detected.
+        If the store is not local, changed chunks are not detected. If the array is also sharded, removed chunks are not
+        detected either.
         """
         super().check()
         if self.file is None:
@@ -145,7 +146,7 @@ class ZarrMask(ZarrArray):
         self.twin = None
 
     def _check_chunks(self) -> None:
-        """Accept missing chunks, which are read as the fill value; only the array of values must be complete."""
+        """Do not check for missing chunks: in a mask, they are valid and are read as the fill value."""
 
 
 def _filled_otherwise(array: Any) -> Any:
@@ -384,7 +385,7 @@ def _expression(X: Any, gene: int) -> Array:
 
 
 def gather_known(source: PointSource) -> tuple[Block, Array]:
-    """Load all points, check that they are finite, and return them with a mask of the labelled points."""
+    """Load all points and check that they are finite; return them with a mask of the points that have a label."""
     if not isinstance(source, ArrayPoints) or not isinstance(source.y, ObservationColumn):
         block = source.gathered(labelled=False)
         check_finite(block, source.name)

@@ -52,7 +52,11 @@ class TextPoints(TablePoints):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Names of the columns that are read, and the path, size, modification time and inode number of the file."""
+        """Tuple that identifies the table.
+
+        It contains the names of the columns that are read, and the path, size, modification time and inode number of
+        the file.
+        """
         return ", ".join(self.columns.read), str(self.path), *self.file.state
 
     def parts(self, start: int) -> Iterator[Block]:

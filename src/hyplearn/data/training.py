@@ -1,4 +1,4 @@
-"""Training data: validated points from any source, in blocks with label codes and weights.
+"""Training data: validated points from any source, in blocks with class indices and weights.
 
 For points in memory, these blocks are built once and kept; for other sources, they are built again in every pass.
 """
@@ -55,7 +55,7 @@ class LabelledBlock(NamedTuple):
 
     X: Array  # points inside the ball, float32 or float64, of shape (n, d)
     codes: Array  # index of each row's label in the sorted classes
-    weights: Array | None  # sample weight times class weight, or 0 for rows left out of the fit; None: all are 1
+    weights: Array | None  # sample weight times class weight, 0 for rows left out of the fit; None if all are 1
     gaps: Array  # 1 - c‖x‖² of every row
     start: int = 0  # position of the first row in the source; selecting rows does not change it
 
@@ -79,8 +79,8 @@ class LabelledBlock(NamedTuple):
 class Encoder:
     """Callable that converts a block of a source to a labelled block.
 
-    ``classes`` contains the sorted class labels, and ``factors`` the weight of each class. If ``project`` is True, rows
-    on or outside the rim of the ball are moved inside the ball, about as close to the rim as float64 permits.
+    ``classes`` contains the sorted class labels, and ``factors`` contains the weight of each class. If ``project`` is
+    True, rows on or outside the rim of the ball are moved inside, about as close to the rim as float64 permits.
     """
 
     classes: Array
@@ -91,7 +91,7 @@ class Encoder:
     far: Callable[[LabelledBlock, float], Array] | None = None
 
     def __call__(self, block: Block, gaps: Array | None = None) -> LabelledBlock:
-        """Encode a validated block; ``gaps`` contains 1 - c‖x‖² of its rows, if these values are already known."""
+        """Encode a validated block; ``gaps`` contains 1 - c‖x‖² of its rows, or is None if not yet computed."""
         X, codes = block.X, self.codes(block.y)
         gaps = row_gaps(X, self.c) if gaps is None else gaps
         if self.project and not np.all(gaps > 0):
@@ -155,7 +155,7 @@ class EncodedPoints:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Validated points with label codes, and the number of rows and the total weight of each class."""
+    """Validated points with labels, and the number of rows and the total weight of each class."""
 
     # Source of the points; an ArrayPoints if they are in memory.
     points: PointSource
@@ -164,7 +164,7 @@ class TrainingData:
     counts: Array
     # Total weight of each class.
     totals: Array
-    # Smallest positive, largest and total weight of the rows.
+    # Smallest positive weight of a row, largest weight, and sum of the weights.
     weights: Costs
     threads: int = 1
     # Gaps 1 - c‖x‖² of the rows of each block; empty if they were not kept when the classes were counted.
@@ -184,7 +184,7 @@ class TrainingData:
     def of_arrays(
         cls, X: Array, codes: Array, weights: Array | None, c: float, *, n_classes: int, threads: int = 1
     ) -> Self:
-        """Create training data from arrays of validated points and label codes."""
+        """Create training data from validated points and the class indices (``codes``) of their labels."""
         counts: Array = np.bincount(codes, minlength=n_classes)
         totals: Array = counts.astype(np.float64) if weights is None else np.bincount(codes, weights, n_classes)
         span = Costs(1.0, 1.0, float(len(X))) if weights is None else Costs.of(weights)
@@ -235,7 +235,7 @@ class TrainingData:
         return fold_parts(map_in_threads(function, self.blocks, self.threads, arguments), merge)
 
     def taken(self, index: Array) -> tuple[Array, Array]:
-        """Return the points and codes of the rows at the given sorted positions."""
+        """Return the points and the class indices of the rows at the given sorted positions."""
         return self.fold(_rows_at, columns_joined, index)
 
     def gathered(self) -> LabelledBlock:
@@ -247,10 +247,10 @@ class TrainingData:
     def subsampled(self, most: int, sides: Array | None = None) -> tuple[LabelledBlock, bool]:
         """Return a subsample of at most about ``most`` rows, and whether rows were left out.
 
-        ``sides`` gives the side of each class in a binary problem; by default each class is a separate side. If rows
-        are left out, at most about ``most`` divided by the number of sides are kept from each side. For the same
-        ``most`` and the same numbers of rows per side, whether a row is kept depends only on its side and its position
-        in the source. The weights of the kept rows are increased to represent the rows that were left out.
+        ``sides`` contains the side of each class in a binary problem (0 or 1); by default, each class is a side of its
+        own. If rows are left out, at most about ``most`` divided by the number of sides are kept from each side. For
+        given ``most`` and given numbers of rows per side, whether a row is kept depends only on its side and its
+        position in the source. The weights of the kept rows are increased to represent the rows that were left out.
         """
         sides = np.arange(self.n_classes) if sides is None else sides
         counts = np.bincount(sides, self.counts).astype(np.int64)

@@ -268,9 +268,10 @@ def _read_split(path: Path, layout: str) -> Bunch:
 
 
 def search_folders(data_home: Any, inside: str, *others: Path) -> list[Path]:
-    """Return the folders to search: ``data_home``, and its subfolder ``inside`` unless ``inside`` is empty.
+    """Return the folders to search: ``data_home`` and, unless ``inside`` is empty, its subfolder ``inside``.
 
-    If ``data_home`` is None, the folder named by HYPLEARN_DATA is used instead, if it is set, and ``others`` are added.
+    If ``data_home`` is None, it is replaced with the folder that the environment variable HYPLEARN_DATA names, if it is
+    set, and the folders ``others`` are searched last.
     """
     named = os.environ.get("HYPLEARN_DATA") if data_home is None else data_home
     first = [Path(named).expanduser()] if named else []
@@ -323,7 +324,7 @@ def _read_cifar(path: Path) -> tuple[Array, Array]:
 
 
 def _check_pairs(where: str, X: Array, y: Array, n_classes: float) -> None:
-    """Raise an error unless there is one label per image, a non-negative integer below ``n_classes``."""
+    """Check that each image has one label, a non-negative integer below ``n_classes``; raise ValueError otherwise."""
     if y.shape != X.shape[:1]:
         raise ValueError(
             f"Expected one label per image in {where}; got {len(X):,} images, but labels of shape {y.shape}.\n"

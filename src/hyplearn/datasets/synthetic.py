@@ -84,7 +84,7 @@ def make_ball_classification(
     .. math:: \text{margin} < 2 \operatorname{artanh} R - 2 \operatorname{artanh} \|p\|.
 
     The parameters must satisfy this condition. Without it, a class could be empty for some w. If such a w were replaced
-    with a new one, w would not be uniform; if an error were raised instead, it would depend on the seed.
+    with a new one, w would not be uniform. If an error were raised instead, it would occur only for some seeds.
 
     If all `n_samples` points fall on one side, the last row is replaced with the next random point of the other side.
 
@@ -136,7 +136,7 @@ Blocks: TypeAlias = Iterator[tuple[Array, Array, int]]
 
 
 def _blocks(rng: np.random.Generator, w: Array, p: Array, margin: float, radius: float, rows: int) -> Blocks:
-    """Yield blocks endlessly: points outside the margin, their sides, and the number of points drawn so far."""
+    """Yield random points outside the margin in endless blocks, their sides (±1), and the number of points drawn."""
     for drawn in itertools.count(rows, rows):
         points = _uniform_in_ball(rng, rows, len(p), radius)
         distances = signed_distance(points, w, p)
@@ -145,7 +145,10 @@ def _blocks(rng: np.random.Generator, w: Array, p: Array, margin: float, radius:
 
 
 def _fill(X: Array, y: Array, blocks: Blocks, margin: float, rows_of_grace: int) -> None:
-    """Fill X with points from successive blocks, and y with the sides of these points."""
+    """Fill X with points from successive blocks, and y with the sides of these points.
+
+    Raise ValueError if too few of the points drawn lie outside the margin (see :func:`sample_classes`).
+    """
     filled = 0
     for points, sides, drawn in blocks:
         taken = min(len(points), len(X) - filled)
@@ -209,7 +212,7 @@ def _generator(random_state: Any) -> np.random.Generator:
 
 
 def _check(name: str, value: Any, kind: type, wanted: str, holds: Callable[[Any], bool]) -> None:
-    """Raise an error unless a value is a number of the given kind that satisfies the condition."""
+    """Check that a value is a number of the given kind for which ``holds`` is true; raise ValueError otherwise."""
     if isinstance(value, bool) or not isinstance(value, kind) or not holds(value):
         raise ValueError(f"{name} must be {wanted}; got {value!r}.\nPass another value as {name}.")
 

@@ -14,13 +14,13 @@ from hyplearn.types import Array
 
 @dataclass(frozen=True)
 class ForeignDecision:
-    """Decision of any classifier with scikit-learn's methods, such as a pipeline or a nearest-neighbour classifier.
+    """Decision rule of an arbitrary classifier with the scikit-learn interface, such as a pipeline.
 
-    Its boundaries are known in two cases:
+    The boundaries between the classes are known in two cases:
 
-    - The classifier has a method ``hyperplane_between(a, b)``, which takes two labels and returns the normal w and a
-      point p of the hyperplane between these classes. The normal points to the side of a. If ``fit_intercept`` of the
-      classifier is True, the boundaries are not hyperplanes, and remain unknown.
+    - The classifier has a method ``hyperplane_between(a, b)``. It takes two labels, and returns the normal w and a
+      point p of the hyperplane between these two classes. The normal points towards class ``a``. If the classifier has
+      ``fit_intercept=True``, its boundaries are not hyperplanes and are treated as unknown.
     - The classifier has ``coef_`` and ``reference_`` of equal shape, with one normal and one point per binary problem.
     """
 
@@ -68,8 +68,8 @@ class ForeignDecision:
         return np.asarray(self.estimator.reference_ if self._has("reference_") else ())
 
     def _has(self, name: str) -> bool:
-        # An estimator with ``decision_`` gets a ForeignDecision only if its class overrides a prediction method of
-        # hyplearn (see decision_of). Its attributes then do not describe the boundaries of its predictions.
+        # An estimator with ``decision_`` gets a ForeignDecision only if it overrides a prediction method of hyplearn;
+        # see decision_of. Its other attributes then do not describe its predictions.
         return hasattr(self.estimator, name) and not hasattr(self.estimator, "decision_")
 
     def boundary(self) -> Equidistant | None:
@@ -115,7 +115,10 @@ def fitted_classifier(estimator: Any) -> Any:
 
 
 def decision_of(estimator: Any, curvature: float | None = None) -> Decision | ForeignDecision:
-    """Return the decision of a fitted classifier; ``curvature`` is used if the classifier has no such attribute."""
+    """Return the decision rule of a fitted classifier.
+
+    ``curvature`` is used only if the classifier has no attribute ``curvature``.
+    """
     estimator = fitted_classifier(estimator)
     own = curvature_of(estimator, curvature)
     decision = getattr(estimator, "decision_", None)
@@ -125,7 +128,10 @@ def decision_of(estimator: Any, curvature: float | None = None) -> Decision | Fo
 
 
 def _evaluates_it(estimator: Any) -> bool:
-    """Return whether ``decision_`` describes the predictions: all prediction methods must be defined in hyplearn."""
+    """Return whether the estimator predicts with ``decision_``.
+
+    This is the case if all its prediction methods are defined in hyplearn, and none is overridden elsewhere.
+    """
     methods = (getattr(estimator, name, None) for name in ("predict", "predict_proba", "decision_function"))
     return all(method.__module__.startswith("hyplearn.") for method in methods if method is not None)
 

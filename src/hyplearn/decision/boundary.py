@@ -25,9 +25,9 @@ from hyplearn.tangent import from_frame, z_dot
 from hyplearn.types import Array
 
 Hyperplane: TypeAlias = tuple[Array, Array]
-# Largest value of |N| / ‖u‖ that is treated as 0, so that the zero set is a horosphere. A horosphere is represented as
-# an equidistant of a hyperplane at distance 19 / √c from the centre; in float64 these two surfaces cannot be
-# distinguished.
+# Largest value of |N| / ‖u‖ (see the module docstring) that is treated as 0, so that the zero set is a horosphere. A
+# horosphere is represented as an equidistant of a hyperplane at distance 19 / √c from the centre. In float64, these two
+# surfaces cannot be distinguished.
 LIGHT_LIKE = 1e-8
 EPSILON = float(np.finfo(np.float64).eps)
 # Maximum number of coordinates for which matrix-vector products are summed column by column, which is then twice as
@@ -62,14 +62,17 @@ class Equidistant(NamedTuple):
         return z_dot(X, w, self.p, c=c, gaps=gaps)
 
     def linear_form(self, c: float) -> tuple[Array, float]:
-        """Return a and k such that ``(⟨x, a⟩ + k) / (1 - c‖x‖²)`` is the level of the point x plus a constant."""
+        """Return a and k such that ``(⟨x, a⟩ + k) / (1 - c‖x‖²)`` is the level of a point x plus a constant.
+
+        The result is a vector a and a number k. Levels are defined in :meth:`levels`.
+        """
         w = np.sqrt(c) * self.w / np.linalg.norm(self.w)
         product, square = float(self.p @ w), float(self.p @ self.p)
         bend = c * product / float(row_gaps(self.p[None], c)[0])
         return 2 * w + 4 * bend * self.p, -2 * (product + bend * (1 / c + square))
 
     def distance_at(self, levels: Any, c: float) -> Any:
-        """Convert levels to signed distances from the boundary."""
+        """Convert the levels of points (see :meth:`levels`) to their signed distances from the boundary."""
         return np.arcsinh(levels) / np.sqrt(c) - self.height
 
     @property
@@ -81,9 +84,12 @@ class Equidistant(NamedTuple):
 class Sphere(NamedTuple):
     """Points at a fixed distance from a centre."""
 
-    p: Array  # centre of the sphere
-    radius: float  # hyperbolic radius of the sphere
-    side: float  # 1 if the positive side is outside the sphere, -1 if it is inside
+    # Centre of the sphere.
+    p: Array
+    # Hyperbolic radius of the sphere.
+    radius: float
+    # 1 if the positive side is outside the sphere, -1 if it is inside.
+    side: float
     kind: str = "sphere"
 
     def distances(self, X: Array, gaps: Array, c: float) -> Array:
@@ -93,17 +99,18 @@ class Sphere(NamedTuple):
     def levels(self, X: Array, gaps: Array, c: float) -> Array:
         """Return the level of each point: ``side sinh(√c d / 2) / √c``, where d is its distance from the centre.
 
-        Levels increase with the signed distances from the boundary, but are faster to compute.
+        Levels increase with the signed distances from the boundary, but are faster to compute. The attribute ``side``
+        is 1 or -1.
         """
         gap_p = row_gaps(self.p[None], c)[0]
         return self.side * (np.sqrt(squared_distances(X, self.p)) / np.sqrt(gaps) / np.sqrt(gap_p))
 
     def linear_form(self, c: float) -> tuple[Array, float]:
-        """Return a and k such that ``(⟨x, a⟩ + k) / (1 - c‖x‖²)`` increases with the level of the point x."""
+        """Return a vector a and a number k such that ``(⟨x, a⟩ + k) / (1 - c‖x‖²)`` increases with the level of x."""
         return -2 * self.side * self.p, self.side * (1 / c + float(self.p @ self.p))
 
     def distance_at(self, levels: Any, c: float) -> Any:
-        """Convert levels to signed distances from the boundary."""
+        """Convert the levels of points (see :meth:`levels`) to their signed distances from the boundary."""
         root = np.sqrt(c)
         return 2 / root * np.arcsinh(root * levels) - self.side * self.radius
 
@@ -119,9 +126,9 @@ Boundary: TypeAlias = Equidistant | Sphere
 def least_distance(boundary: Boundary, X: Array, gaps: Array, sides: Array, c: float) -> float:
     """Return the smallest signed distance of the points from the boundary, negative if a point is on the wrong side.
 
-    ``sides`` contains the correct side of each point, as in ``Decision.margins``. A matrix product gives approximate
-    values that increase with the levels. Exact levels are computed only for the few points that may be the nearest,
-    given the rounding errors of the product.
+    ``sides`` contains the correct side of each point: 1, -1, or 0 for points to leave out. A matrix product gives
+    approximate values that increase with the levels of the points. Exact levels are then computed only for the few
+    points that may be the nearest, given the rounding errors of the product.
     """
     a, k = boundary.linear_form(c)
     values = _products(X, a)
@@ -129,9 +136,8 @@ def least_distance(boundary: Boundary, X: Array, gaps: Array, sides: Array, c: f
     values /= gaps
     largest = (float(np.linalg.norm(a)) / math.sqrt(c) + abs(k)) / float(gaps.min())
     error, least = 8 * (len(a) + 8) * EPSILON * largest, math.inf
-    # Shift the values of the two sides apart, so that the lowest values belong to the positive side, and the highest
-    # values to the negative side. The points with these values are the nearest to the boundary, or the farthest on the
-    # wrong side.
+    # Shift the values of the positive side down, and those of the negative side up. The lowest value then belongs to
+    # the point of the positive side with the smallest signed distance, and the highest to that of the negative side.
     values -= 3 * largest * sides
     near = np.flatnonzero((values <= values.min() + error) | (values >= values.max() - error))
     for side in (1, -1):
@@ -188,9 +194,13 @@ class _Form(NamedTuple):
     """Kind of a boundary ("" if it is empty), and its position relative to the centre."""
 
     kind: str
-    axis: Array  # unit vector at the centre
-    far: float = 0.0  # signed distance along the axis from the centre to ``p`` of the Equidistant or Sphere
-    size: float = 0.0  # height of an equidistant, or radius of a sphere
+    # Unit vector at the centre.
+    axis: Array
+    # Signed distance along the axis from the centre to the attribute ``p`` of the Equidistant or Sphere.
+    far: float = 0.0
+    # Attribute ``height`` of an Equidistant, or ``radius`` of a Sphere.
+    size: float = 0.0
+    # Attribute ``side`` of a Sphere.
     side: float = 1.0
 
 
@@ -203,10 +213,12 @@ def _form(u: Array, b: float, root: float) -> _Form:
     light, sign = size <= LIGHT_LIKE * length, math.copysign(1.0, time)
     if light or length > abs(time):
         if light and time * b >= 0:
-            return _Form("", axis)  # no zeros: f - b has the sign of u₀ everywhere, and b has this sign or is 0
+            # f has no zeros: f - b has the sign of u₀ everywhere, and b has the same sign or is 0.
+            return _Form("", axis)
         size = max(size, LIGHT_LIKE * length)
         kind = "horosphere" if light else "equidistant" if b else "hyperplane"
-        # The point of the hyperplane nearest to the centre is at distance t along the axis, with tanh t = -u₀ / ‖u‖.
+        # Among the points of the hyperplane, the nearest to the centre lies on the axis, at a signed distance t from
+        # the centre with tanh t = -u₀ / ‖u‖.
         return _Form(kind, axis, -math.asinh(time / size) / root, math.asinh(-b / size) / root)
     cosh = -sign * b / size
     if not cosh > 1:
@@ -229,14 +241,14 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
     """
     length = float(np.linalg.norm(u[1:]))
     axis = u[1:] / length if length > 0 else np.eye(len(centre))[0]
-    # If f is positive at the centre, the nearest zero lies in the direction -axis, otherwise in the direction axis.
+    # The nearest zero lies in the direction of -axis if f is positive at the centre, and of axis if it is negative.
     sign = math.copysign(1.0, u[0] + b)
     a, b = sign * float(u[0]), sign * b
     square = b * b + (length - a) * (length + a)
     if not square > 0:  # f has no zeros, or only one
         return None
     slope = math.sqrt(square)
-    # The root E is above / below. Of two equivalent formulas, use the one without cancellation.
+    # The root E is the quotient above / below. It has two equivalent formulas; use the one without cancellation.
     above, below = (a + length, slope - b) if b <= 0 else (b + slope, length - a)
     if not below > 0:
         return None
@@ -245,13 +257,13 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
 
 
 def _moved(centre: Array, axis: Array, far: float, c: float) -> Array | None:
-    """Return the point at signed distance ``far`` from the centre along the axis, or None if float64 has none there."""
+    """Return the point on the axis at signed distance ``far`` from the centre; None if float64 cannot represent it."""
     p = from_frame(far * axis, centre, c=c)
-    # Floats are sparse close to the rim, so a computed point may be at a wrong distance from the centre.
+    # Floats are sparse close to the rim, so the computed point may be at a wrong distance from the centre.
     return p if abs(distance(p, centre, c=c) - abs(far)) * math.sqrt(c) <= 0.1 else None
 
 
 def _carried(axis: Array, centre: Array, p: Array, c: float) -> Array:
-    """Transport the axis from the centre to p, and normalise it."""
+    """Transport the unit vector ``axis`` along the geodesic from the centre to p, and normalise it."""
     normal = transport(axis, centre, p, c=c)
     return normal / np.linalg.norm(normal)

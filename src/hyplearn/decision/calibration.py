@@ -38,17 +38,17 @@ from hyplearn.solvers.platt import fit_sigmoids as fit_each
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# Limits on the number of rows that are used for calibration, for K classes. There are at most ROWS_PER_CLASS · K and at
-# most CALIBRATED_ROWS rows, or ROWS_PER_ENTRY · K² rows (for the K² elements of A) if this is more. All rows together
-# have at most CALIBRATED_NUMBERS coordinates. More rows would hardly improve the probabilities: each parameter that is
-# fitted to n rows increases the log-loss by only about 1 / (2n).
+# Limits on the number of rows that are used for calibration. For K classes, the limit is ROWS_PER_CLASS · K rows, but
+# not more than CALIBRATED_ROWS. It is raised to ROWS_PER_ENTRY · K² if that is larger, because A has K² elements. In
+# addition, all rows together may have at most CALIBRATED_NUMBERS coordinates. More rows would hardly improve the
+# probabilities: each parameter that is fitted to n rows increases the log-loss by only about 1 / (2n).
 CALIBRATED_NUMBERS, CALIBRATED_ROWS, ROWS_PER_CLASS, ROWS_PER_ENTRY = 2**21, 2**16, 2**13, 64
-# Number of decimals to which values, divided by the largest absolute value, are rounded before they are compared,
+# Values are compared after they have been divided by the largest absolute value and rounded to this number of decimals,
 # because identical rows may have values that differ in their last bits.
 SAME_VALUE = 9
-# TOL is the relative duality gap at which the final fit of A and b stops, and CHOICE_TOL is the corresponding
-# gap for the fits that choose the prior variance. LARGEST is log10 of the largest prior variance that is tried; the
-# values of each problem are divided by their root mean square first.
+# TOL is the relative duality gap at which the final fit of A and b stops. CHOICE_TOL is the gap at which the fits that
+# choose the prior variance stop. LARGEST is log10 of the largest prior variance that is tried, for values that have
+# been divided by the root mean square of the values of their problem.
 TOL, CHOICE_TOL, LARGEST = 1e-6, 3e-3, 3
 # Tolerance of the fits in :func:`sigmoid_loss`: a fit stops if the predicted decrease of the mean loss is smaller than
 # this value. The mean losses of models with different C differ much more.
@@ -56,9 +56,9 @@ SIGMOID_TOL = 1e-6
 # Maximum rank of the matrix A, which maps the values of all problems to scores of the classes. With many classes, a
 # higher rank would take more time and hardly change the probabilities.
 DIRECTIONS = 24
-# Largest absolute score for two classes if the held-out values are uninformative, so that no positive slope improves
-# the log-loss. Both probabilities then differ from ½ by less than 1e-9, but the sign of the value still decides the
-# prediction.
+# Largest absolute score if there are two classes and the held-out values are uninformative, which means that no
+# positive slope improves the log-loss. The slope is then positive but so small that both probabilities differ from ½ by
+# less than 1e-9. The sign of the value still determines the predicted class.
 FLAT = 1e-9
 
 
@@ -79,8 +79,8 @@ class Calibration:
     mixing : ndarray of shape (P, P) or None
         Matrix A if scores are ``A values + offsets``, in which case ``slopes`` is the diagonal of A; otherwise None.
     sharpness : float or None
-        More than two classes: exponent β of the sigmoids of the scores, as in the paper; if None, the probabilities are
-        the softmax of the scores. For two classes, ``sharpness`` is ignored, and P(1) is the sigmoid of the score.
+        Exponent β in the probabilities ``P(k) ∝ σ(s_k)^β`` for more than two classes. If it is None, the probabilities
+        are the softmax of the scores. For two classes, ``sharpness`` is ignored, and P(1) is the sigmoid of the score.
     floor : float
         Share ε of the uniform distribution in the probabilities, such as ``(1 - ε) softmax(s) + ε / K`` (see
         ``hyplearn.solvers.choice``). It does not change which class is the most likely.
@@ -94,7 +94,7 @@ class Calibration:
 
     @classmethod
     def identity(cls, n_problems: int, floor: float = 0.0) -> "Calibration":
-        """Return the calibration whose scores are the values, for values that are log-odds or softmax scores."""
+        """Return a calibration that uses the values as scores; they must be log-odds or softmax scores."""
         return cls(np.ones(n_problems), np.zeros(n_problems), floor=floor)
 
     def scores(self, values: Array) -> Array:
@@ -104,7 +104,7 @@ class Calibration:
         return scores
 
     def mix(self, values: Array) -> Array:
-        """Return the scores without their offsets."""
+        """Compute the scores of the given values without adding the offsets."""
         if self.mixing is None:
             return values * self.slopes
         # BLAS is not used, because the last bits of its results depend on the number of rows.
@@ -121,7 +121,7 @@ class Calibration:
 def fit_calibration(values: Array, codes: Array, weights: Array, *, pinned: bool = False) -> Calibration:
     """Fit a calibration to held-out values of shape (n, P) and to class codes, by minimising the log-loss.
 
-    If ``pinned``, the offset for two classes is 0.
+    If ``pinned`` is True and there are two classes, the offset is 0.
     """
     if values.shape[1] > 1:
         return _fit_softmax(values, codes, weights)
@@ -136,7 +136,8 @@ def sigmoid_loss(
 ) -> tuple[float, Sigmoids]:
     """Fit Platt's sigmoid to each problem; return the mean log-loss, summed over the problems, and the sigmoids.
 
-    The loss is a fast criterion for choosing the C of the model. The fits start from the sigmoids ``start``, if given.
+    The loss is a fast criterion for choosing the parameter C of the model. If ``start`` is given, the fits start from
+    these sigmoids.
     """
     scores, positive = values.T, _positive(values, codes)
     found = fit_each(scores, positive, weights, pinned=pinned, tol=SIGMOID_TOL, start=start)
@@ -146,7 +147,7 @@ def sigmoid_loss(
 
 
 def fit_sigmoids(values: Array, codes: Array, weights: Array) -> Calibration:
-    """Fit Platt's sigmoid to each problem separately, as in the paper."""
+    """Fit Platt's sigmoid to each problem separately, as in Chien, Pan, Tabaghi and Milenkovic (2021)."""
     return Calibration(*fit_each(values.T, _positive(values, codes), weights), 1.0)
 
 
@@ -175,7 +176,7 @@ def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
 
 
 def own_values(values: Array, codes: Array) -> Array:
-    """Return each row's value in the problem of its own class, or in the single problem if there are two classes."""
+    """Return, for each row, its value in the problem of its class; if there are two classes, in the only problem."""
     return values[np.arange(len(values)), codes] if values.shape[1] > 1 else values[:, 0]
 
 
@@ -192,12 +193,13 @@ def deal_folds(
     """Return the fold in which each row is held out (-1 for never), and the number of distinct rows of each class.
 
     Rows count as distinct if their values differ. The distinct rows of each class are assigned to the folds in turn, in
-    the order of their values. Every fold therefore contains rows near the boundary and rows far from it, of every class
-    that has enough distinct rows, and copies of a row are in the same fold. The folds depend neither on the order of
-    rows nor on the choice of coordinates. If all rows of a class have the same values, for example because all
-    coefficients of the model are 0, the values ``spare`` are used instead, if they are given. A class with a single
-    distinct row is never held out, because nothing could be learned about this class without this row. Rows of weight
-    0 are never held out either.
+    the order of their values. If a class has enough distinct rows, every fold therefore contains rows of this class
+    both near the boundary and far from it. Copies of a row are in the same fold. The folds depend neither on the order
+    of rows nor on the choice of coordinates.
+
+    If all rows of a class have the same values, for example because all coefficients of the model are 0, ``spare`` is
+    used instead of ``values``, provided that it is given. A class with a single distinct row is never held out, because
+    nothing could be learned about the class without this row. Rows of weight 0 are never held out either.
     """
     dealt, n_distinct = np.full(len(values), -1), np.zeros(n_classes, dtype=np.int64)
     for k in range(n_classes):
@@ -217,7 +219,8 @@ class HeldOut(NamedTuple):
     The fits that choose C for an SVM provide such values, so that the calibration needs no further fits.
     """
 
-    values: Array  # values of all problems, of shape (n, P); rows that are never held out are ignored
+    # Values of all problems, of shape (n, P). The values of rows that are never held out are ignored.
+    values: Array
     dealt: Array
     n_distinct: Array
 
@@ -229,7 +232,7 @@ def constant_problems(values: Array) -> Array:
 
 
 def _ranks(values: Array, rows: Array) -> Array:
-    """Return the ranks of the values of the given rows; values that are equal up to rounding have equal ranks."""
+    """Rank the given rows by their values; rows with values that are equal up to rounding have equal ranks."""
     scale = np.max(np.abs(values), initial=0.0) or 1.0
     return np.ravel(np.unique(np.round(values[rows] / scale, SAME_VALUE), return_inverse=True)[1])
 

@@ -51,7 +51,7 @@ SAME = 1e-14
 
 
 class HeldOut(NamedTuple):
-    """Held-out score of each training row for its own class, and the class code, fold and weight of the row."""
+    """For each training row: its held-out score for its own class, its class code, its fold and its weight."""
 
     scores: Array
     codes: Array
@@ -129,6 +129,8 @@ def p_values(scores: Sequence[Array], held_out: HeldOut, groups: Array) -> Array
 def prediction_sets(p: Array, coverage: float) -> Array:
     """Return a mask of the classes in the prediction set of each row, given p-values of shape (n, K).
 
+    The prediction set contains the classes whose p-value exceeds 1 - coverage.
+
     Examples
     --------
     >>> import numpy as np
@@ -175,8 +177,9 @@ class Neighbours(NamedTuple):
     """Labelled rows, with the sum and mean of each row's distances to the nearest other rows of its class.
 
     Let m be ``NEAREST``, or the number of rows of the class if it is smaller. For each row, ``sums`` contains the sum
-    of the m - 1 smallest distances, and ``last`` the m-th smallest distance, which is infinite if there are only m - 1
-    other rows. ``means`` contains the mean of the m smallest distances, or of all distances if there are only m - 1.
+    of its m - 1 smallest distances to other rows of its class, and ``last`` the m-th smallest distance, which is
+    infinite if there are only m - 1 other rows. ``means`` contains the mean of the m smallest distances, or of all
+    m - 1 distances if there are not more.
     """
 
     rows: Array
@@ -203,7 +206,7 @@ class Neighbours(NamedTuple):
 
 
 def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | None, groups: Array) -> Array:
-    r"""Compute the p-values of all classes for points, from mean distances to the nearest rows of each class.
+    r"""Compute the p-values of all classes for new points, from mean distances to the nearest rows of each class.
 
     This is full conformal prediction: the point is added to the class, and the score of the point and of each row of
     the class is the mean distance to its five nearest neighbours in the class, or to fewer if the class is smaller. The
@@ -243,16 +246,19 @@ def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | Non
 
 
 class _Totals(NamedTuple):
-    """Total distance (``sums + last``) of each row to its nearest rows; rows are in the order of the tree."""
+    """Total distance of each row to its nearest rows, as ``sums + last``.
 
-    # Sum of the distances to the nearest rows, except the farthest of them.
+    The rows are in the order in which the nearest-neighbour tree stores them.
+    """
+
+    # Sum of the distances from each row to its nearest rows, without the farthest of them.
     sums: Array
-    # Distance to the farthest of the nearest rows.
+    # Distance from each row to the farthest of its nearest rows.
     last: Array
     weights: Array
-    # Smallest element of ``sums`` in each box of the tree.
+    # Smallest element of ``sums`` in each box of the nearest-neighbour tree.
     least_sums: Array
-    # Largest total distance in each box of the tree.
+    # Largest total distance ``sums + last`` in each box of the nearest-neighbour tree.
     largest: Array
 
     @classmethod
@@ -282,10 +288,11 @@ class _Rows(NamedTuple):
     def weight_drawn_below(self, X: Array, least: Array, sums: Array, last: Array, weights: Array) -> Array:
         """Return, for each point, the weight of rows whose total distance drops below ``least`` if the point is added.
 
-        The total distance of a row is ``sums + last``, where ``last`` is the distance to its m-th nearest row (see
-        :class:`Neighbours`). The added point replaces the m-th nearest row if the point is nearer. The total distance
-        drops below ``least`` for only a few rows. Boxes of the tree without such rows are skipped, based on their
-        distances to the point, their smallest sums and their largest total distances.
+        The total distance of a row to its m nearest rows is ``sums + last``, where ``last`` is the distance to the m-th
+        nearest row (see :class:`Neighbours`). If an added point is nearer than the m-th nearest row, it replaces this
+        row, and the total distance decreases. It drops below ``least`` for only a few rows. Boxes of the tree that
+        cannot contain such rows are skipped, based on their distances to the point, their smallest sums and their
+        largest total distances.
         """
         totals, c, out = _Totals.of(self.tree, sums, last, weights), 0.0 if self.c is None else self.c, np.zeros(len(X))
         _add_drawn_below(X, _gaps(X, self.c), least, self.tree, totals, c, out)
@@ -298,10 +305,10 @@ def _gaps(X: Array, c: float | None) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _add_drawn_below(Q, gaps_q, least, tree, totals, c, out):  # type: ignore[no-untyped-def]
-    """Add to ``out``, for each row of Q, the weights of the tree's rows whose total distance drops below ``least``.
+    """Compute the result of :meth:`_Rows.weight_drawn_below` for the rows of Q, and add it to ``out``.
 
-    These are the rows with ``sums + last >= least`` and ``sums + distance < least``, where ``distance`` is the distance
-    from the row of the tree to the row of Q.
+    The weights that are summed are those of the rows of the tree with ``sums + last >= least`` and
+    ``sums + distance < least``, where ``distance`` is the distance from the row of the tree to the row of Q.
     """
     X, gaps, _, bounds, lower, upper, widest = tree
     sums, last, weights, least_sums, largest = totals
@@ -329,12 +336,12 @@ def _add_drawn_below(Q, gaps_q, least, tree, totals, c, out):  # type: ignore[no
 
 @njit(cache=True, error_model="numpy")
 def _length(key, gap_q, c):  # type: ignore[no-untyped-def]
-    """Convert a key of ``hyplearn.geometry.nearest`` to a hyperbolic distance, or a Euclidean one if ``c`` is 0."""
+    """Convert a key of :mod:`hyplearn.geometry.nearest` to a hyperbolic distance, or to a Euclidean one if c is 0."""
     return 2.0 / math.sqrt(c) * math.asinh(math.sqrt(c * key / gap_q)) if c > 0.0 else math.sqrt(key)
 
 
 def weight_at_least(scores: Array, given: Array, weights: Array) -> Array:
-    """Return, for each of ``scores``, the total weight of the ``given`` scores that are at least as large."""
+    """Return, for each of ``scores``, the total weight of those elements of ``given`` that are at least as large."""
     order = np.argsort(given, kind="stable")
     above = np.concatenate([np.cumsum(weights[order][::-1])[::-1], [0.0]])
     return above[np.searchsorted(given[order], scores, side="left")]
@@ -350,7 +357,9 @@ class Ancestors(NamedTuple):
 
 
 def least_covers(sets: Array, tree: Ancestors) -> Array:
-    """Return, for each set of classes, the root of the smallest subtree that contains it; ties go to the deepest root.
+    """Return, for each set of classes, the root of the smallest subtree that contains all classes of the set.
+
+    If several subtrees have the same number of classes, the one with the deepest root is chosen.
 
     Parameters
     ----------

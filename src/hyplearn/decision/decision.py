@@ -167,7 +167,7 @@ class Decision:
         return out
 
     def _fill_sphere_values(self, X: Array, gaps: Array, own: slice, out: Array) -> None:
-        """Write the values of problems with the same centre into their columns of ``out``."""
+        """Write the values of the problems ``own``, which all have the same centre, to their columns of ``out``."""
         weights, intercepts = self.weights[own], self.intercepts[own]
         space, times = cone_rows(X, self.points[own.start or 0], c=self.c, gaps=gaps)
         constant = shortening(space, times, self.c) if np.any(self.intercepts) else None
@@ -208,7 +208,10 @@ class Decision:
 
     @property
     def _threshold(self) -> float | None:
-        """Level at which the score of a binary model is 0; None if predictions cannot be computed from levels."""
+        """Level ``‖w‖ sinh(√c d)`` at which the score of a binary model is 0.
+
+        The result is None if predictions cannot be computed from levels.
+        """
         if self.link != "arsinh" or not self.is_binary:
             return None
         slope, offset = 1.0, 0.0
@@ -219,7 +222,10 @@ class Decision:
         return math.sinh(-offset / (slope * self.gain))
 
     def _codes_beyond(self, threshold: float, X: Array, gaps: Array) -> Array:
-        """Return the predicted codes, based on levels; only rows with levels near the threshold need scores."""
+        """Return code 1 for rows with levels above the threshold, and code 0 for the others.
+
+        Scores, which take longer, are computed only for rows with levels so near the threshold that rounding matters.
+        """
         levels, error = self._levels_at(X, gaps, 0), LEVEL_ERROR * (1 + abs(threshold))
         codes = levels > threshold + error
         maybe = levels > threshold - error
@@ -254,8 +260,8 @@ class Decision:
     def margins(self, X: Array, gaps: Array, own: Iterable[Array]) -> Array:
         """Return, for each problem, the smallest signed distance of the points from the boundary.
 
-        Distances are negative for points on the wrong side of the boundary. ``own`` has one array per problem, with 1
-        for points of the positive class, -1 for points of the other classes, and 0 for points to leave out.
+        Distances are negative for points on the wrong side of the boundary. ``own`` yields one array per problem. It
+        contains 1 for points of the positive class, -1 for points of the other classes, and 0 for points to leave out.
         """
         boundaries = self.boundaries
         assert boundaries is not None
@@ -277,11 +283,12 @@ class Decision:
 
     @cached_property
     def boundaries(self) -> list[Boundary | None] | None:
-        """Boundaries of all problems, as a list; None if some of them are not generalised spheres, or have no meaning.
+        """Boundaries of all problems, as a list; an element is None if the boundary is empty.
 
-        An element of the list is None if the boundary is empty. The boundary is the zero set of the score if there are
-        two classes, and the zero set of the value of the problem otherwise. This zero set has no meaning for more than
-        two classes and the links "sphere" and "cone", whose scores are only compared with each other.
+        The boundary is the zero set of the score if there are two classes, and otherwise the zero set of the value of
+        the problem. The whole result is None if some boundaries are not generalised spheres. It is also None for more
+        than two classes and the links "sphere" and "cone", because these scores are only compared with each other and
+        their zeros have no meaning.
         """
         if self.link == "kernel":
             return None
@@ -289,7 +296,7 @@ class Decision:
         if self.is_binary and self.calibration is not None:
             slopes, offsets = self.calibration.slopes, self.calibration.offsets
         if self.link in ("sphere", "cone") and not self.is_binary:
-            return None  # softmax scores are meaningful only relative to each other
+            return None  # the scores of a softmax are only compared with each other, so their zeros have no meaning
         if self.link in ("sphere", "sphere-arsinh", "cone"):
             if np.any(offsets) or (self.link == "cone" and np.any(self.intercepts)):
                 return None
@@ -311,15 +318,15 @@ class Decision:
         with np.errstate(over="ignore"):
             sine = np.sinh(value / self.gain) if self.link == "arsinh" else root * value
         sign = np.sign(slope)
-        if not np.isfinite(sine):  # sinh overflows only at distances that points in float64 cannot reach
+        if not np.isfinite(sine):  # sinh overflows only at distances that no float64 point can have
             return None
         return plane_boundary(sign * w, p, float(sign * np.arcsinh(sine / length) / root))
 
     def hyperplane_between(self, a: int, b: int) -> Hyperplane | None:
         """Return the geodesic hyperplane tangent to the boundary between a and b at its point nearest to the centre.
 
-        Here a and b are class codes. Supported for the link "sphere", and for "cone" without intercepts. If
-        :attr:`is_pairwise`, the hyperplane is the boundary. The result is None if there is no boundary in float64.
+        Here a and b are class codes. The link must be "sphere", or "cone" without intercepts. If :attr:`is_pairwise` is
+        True, the hyperplane is the boundary itself. The result is None if no point of the boundary exists in float64.
         """
         u, level = self._class_weights(a) - self._class_weights(b), self._class_level(a) - self._class_level(b)
         return touching_hyperplane(u, level, self.points[0], c=self.c)
@@ -333,7 +340,7 @@ class Decision:
         return float(levels[code] if not self.is_binary else (code - 0.5) * levels[0])
 
     def _levels(self) -> Array:
-        """Return the intercept of each score, with the calibration included."""
+        """Return the intercept of each score: the intercept of the value, after the calibration if there is one."""
         return self.intercepts if self.calibration is None else self.calibration.scores(self.intercepts[None])[0]
 
     @property
@@ -355,7 +362,7 @@ class Decision:
         return None if total == 0 else a if total > 0 else b
 
     def steepness(self) -> Array | None:
-        """Return one factor f per class such that ``f sinh(√c d)`` ranks the classes like their scores.
+        """Return one factor f per class such that ``f sinh(√c d)`` ranks the classes in the same order as their scores.
 
         Here d is the signed distance to the hyperplane of the class. The result is None for two classes, or if there
         are no such factors. The function ``f sinh(√c d)`` is linear in hyperboloid coordinates, so the boundary between

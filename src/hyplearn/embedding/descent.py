@@ -55,7 +55,10 @@ StepReport: TypeAlias = Callable[[int, float, float], None]
 
 
 class Hydra(NamedTuple):
-    """Eigenpairs of the spectral solution: negated eigenvalues (0 for positive ones), and eigenvectors as columns."""
+    """Lowest eigenvalues and eigenvectors of the matrix ``cosh D_ij``, from which the spectral solution is computed.
+
+    The eigenvalues are stored with the opposite sign, and positive eigenvalues as 0. The eigenvectors are columns.
+    """
 
     values: Array
     vectors: Array
@@ -93,7 +96,7 @@ def _lowest(A: Array, d: int) -> tuple[Array, Array]:
             order = np.argsort(values)
             return values[order], vectors[:, order]
         except ArpackNoConvergence:
-            pass  # Lanczos' method may fail for nearly equal eigenvalues; the full decomposition does not
+            pass  # Lanczos' method may fail if eigenvalues are nearly equal; the full decomposition below does not
     return eigh(A, subset_by_index=(0, d - 1))
 
 
@@ -117,7 +120,7 @@ class Descent(NamedTuple):
     def warn_if_not_converged(self, name: str, max_iter: int, advice: str) -> None:
         """Warn if the descent did not converge; if it stalled, the warning ends with ``advice``.
 
-        The warning refers to the line that calls ``fit``; for this, ``fit`` must call this method directly.
+        The warning refers to the line that calls ``fit``. For this reason, ``fit`` must call this method directly.
         """
         if self.status == "converged":
             return
@@ -172,10 +175,10 @@ def descend(
 
 
 def _is_reached(X: Array, value: float, gradient: Array, direction: Array, tol: float) -> bool:
-    """Return whether the minimum is reached, up to ``tol`` or up to rounding, although a line search failed.
+    """Return whether the descent has reached a minimum; this is called after a line search has failed.
 
-    The predicted decrease is minus the slope along ``direction``, but at most ``value``. The minimum counts as reached
-    if this decrease is at most ``tol * value`` plus the rounding errors of the value and of the points.
+    A minimum counts as reached if the predicted decrease is at most ``tol * value`` plus the rounding errors of the
+    value and of the points. The predicted decrease is minus the slope along ``direction``, but at most ``value``.
     """
     promised = min(value, -float(np.vdot(gradient, direction)))
     slopes = np.linalg.norm(gradient, axis=1) / row_gaps(X, 1.0)
@@ -201,7 +204,10 @@ def _direction(gradient: Array, steps: list[Array], changes: list[Array], stiffn
 def _search(
     X: Array, objective: Objective, value: float, gradient: Array, direction: Array
 ) -> tuple[Array, Array, float, tuple[float, Array]] | None:
-    """Return the points, step, decrease, value and gradient of a backtracking line search, or None if it fails."""
+    """Run a backtracking line search; return the new points, the step, the decrease, and the new value and gradient.
+
+    The result is None if the search fails.
+    """
     slope = float(np.vdot(gradient, direction))
     # Steps are limited to 1, the radius of curvature, because the quadratic model of the objective is not valid for
     # longer steps.

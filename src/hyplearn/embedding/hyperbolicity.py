@@ -175,7 +175,8 @@ def hyperbolicity(
         raise ValueError("All distances are 0, but hyperbolicity() needs positive distances.\nPass points that differ.")
     given = squareform(D, checks=False)
     delta, mean_delta = _four_points(D)
-    with threadpool_limits(limits=1, user_api="blas"):  # results of BLAS depend on the number of threads
+    # BLAS is limited to one thread, because its results depend on the number of threads.
+    with threadpool_limits(limits=1, user_api="blas"):
         curvature, points = _hyperbolic_points(D, n_components)
         flat = _flat_distances(D, points)
         star, tree = _along_tree(np.eye(len(D), dtype=bool), given), _along_tree(_neighbour_joining(D), given)
@@ -223,7 +224,7 @@ def _sampled_rows(n: int, n_points: int, random_state: int) -> Array:
 
 @njit(cache=True)
 def _four_points(D):  # type: ignore[no-untyped-def]
-    """Compute the largest and the mean δ over all quadruples of points."""
+    """Compute Gromov's δ of every quadruple of points; return the largest δ and the mean δ."""
     n = D.shape[0]
     largest, total, count = 0.0, 0.0, 0
     for i in range(n):
@@ -231,7 +232,7 @@ def _four_points(D):  # type: ignore[no-untyped-def]
             for k in range(j):
                 for m in range(k):
                     a, b, c = D[i, j] + D[k, m], D[i, k] + D[j, m], D[i, m] + D[j, k]
-                    # Twice δ is the largest sum minus the second largest.
+                    # Twice δ is the largest of the three sums minus the second largest.
                     twice = max(a, b, c) - max(min(a, b), min(max(a, b), c))
                     largest, total, count = max(largest, twice), total + twice, count + 1
     return largest / 2, total / 2 / count
@@ -239,7 +240,10 @@ def _four_points(D):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _neighbour_joining(D):  # type: ignore[no-untyped-def]
-    """Build a tree by neighbour joining; return one row per edge, True for the leaves on one side of the edge."""
+    """Build a tree by neighbour joining; return its edges as a bool array with one row per edge.
+
+    The row of an edge is True for the leaves on one side of the edge, and False for those on the other side.
+    """
     n = D.shape[0]
     splits = np.zeros((2 * n - 3, n), dtype=np.bool_)
     D, sums, below, n_edges = D.copy(), np.empty(n), np.eye(n) > 0, 0
@@ -295,8 +299,9 @@ def _hyperbolic_points(D: Array, n_components: int) -> tuple[float, Array]:
 def _flat_distances(D: Array, points: Array) -> Array:
     """Return the condensed distances of a flat embedding with minimal stress.
 
-    The stress is minimised twice: once from the solution of classical multidimensional scaling, and once from the
-    hyperbolic ``points`` in frame coordinates at the origin. The better result is returned.
+    The stress is minimised twice, and the better result is returned. The first start is the solution of classical
+    multidimensional scaling. The second start consists of the frame coordinates of the hyperbolic ``points`` at the
+    origin, rescaled to the largest distance.
     """
     d = points.shape[1]
     centred = D**2 - (D**2).mean(axis=0)

@@ -134,7 +134,7 @@ def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
             ) from None
         rows, names = np.empty((n, d)), []
         for row, line in enumerate(lines):
-            # The line is split from the right, because a name may contain spaces, but a coordinate does not.
+            # The line is split from the right, because the name at its start may contain spaces.
             name, *coordinates = line.rstrip().rsplit(" ", d)
             if len(coordinates) != d or row == n:
                 raise ValueError(

@@ -29,7 +29,7 @@ from hyplearn.types import Array
 
 
 def _calibrates(classifier: "BallClassifier") -> bool:
-    """Return True, or raise AttributeError if the classifier has ``calibration=None``."""
+    """Return True if the classifier computes probabilities; raise AttributeError if it has ``calibration=None``."""
     if getattr(classifier, "calibration", "") is None:
         raise AttributeError(
             f'{type(classifier).__name__} has no probabilities with calibration=None.\nPass calibration="cross-fitted".'
@@ -37,8 +37,8 @@ def _calibrates(classifier: "BallClassifier") -> bool:
     return True
 
 
-# Number of rows per block when ``verify`` recomputes a certificate, which is the proof of the duality gap. The features
-# of a block are stored in memory, so this number limits the memory use.
+# Number of rows that ``verify`` processes at a time when it recomputes a certificate (the proof of the duality gap).
+# The features of these rows are held in memory, so this number limits the memory use.
 VERIFIED_ROWS = 10_000
 ADVICE = {
     "max_iter": "Raise max_iter, lower C, or rescale the embedding.",
@@ -145,7 +145,7 @@ class BallClassifier(AccuracyMixin, BaseEstimator):
         return self._evaluated("predict_log_proba", X, self._columns(), np.float64)
 
     def _columns(self, *, binary: bool = True) -> list[Any] | None:
-        """Return the names of the columns of a result, one per class; None if the result has one value per point."""
+        """Return the column names of a result with one column per class; None if it has only one value per point."""
         check_is_fitted(self)
         return self.classes_.tolist() if binary or len(self.classes_) > 2 else None
 

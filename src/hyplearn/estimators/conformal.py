@@ -283,7 +283,7 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
             )
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
-        """Return the rows in an indexable form, their labels, and their weights or None."""
+        """Return the rows in an indexable form, their labels, and their weights (None if no weights are given)."""
         source = point_source(X, y, sample_weight)
         if source is not None:
             block = source.within_memory()
@@ -345,11 +345,11 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
 
     @property
     def _groups(self) -> Array:
-        """Number of the group to which each class belongs; the classes of a group are calibrated together."""
+        """Index of the group to which each class belongs; the classes of a group are calibrated together."""
         return calibration_groups(self._totals, self.coverage) if self.by_class else np.zeros(len(self.classes_), int)
 
     def _calibrate(self, X: Any, y: Array, weights: Array | None) -> None:
-        """For each fold, fit a model to the other folds, and score the rows of the fold with this model."""
+        """For each fold, fit a model to the other folds, and compute the scores of the fold's rows with this model."""
         self.__dict__.pop("_near", None)  # remove the neighbours of an earlier fit
         self._folds = deal_in_turn(self._codes, self.folds)
         others = [np.flatnonzero(self._folds != fold) for fold in range(self.folds)]

@@ -25,7 +25,7 @@ CHOICE_FIRST, CHOICE_ENOUGH = 0, {-1: 0.0, 1: 0.02}
 
 
 def choice_rows(data: TrainingData, most: int) -> LabelledBlock:
-    """Return the rows on which C is chosen: all, or a subsample of about ``most`` rows with a mean weight of 1."""
+    """Return the rows on which C is chosen: all rows, or a subsample of about ``most`` rows with a mean weight of 1."""
     block, is_part = data.subsampled(most)
     weights = block.row_weights
     return block._replace(weights=weights * (len(weights) / weights.sum() if is_part else 1.0))
@@ -68,17 +68,17 @@ def choose_held_out(problems: Problems, n_folds: int, n_classes: int) -> ChosenC
 
 
 class _Found(NamedTuple):
-    """Results for one C: arsinh of the held-out rows' scores, and the largest relative duality gap of the fits."""
+    """Results for one C: arsinh of the scores of held-out rows, and the largest relative duality gap of the fits."""
 
     values: Array
     gap: float
 
 
 class _Path:
-    """Fits that leave out one fold each, for several C; a fit starts from the solution for the nearest C tried before.
+    """Fits for several values of C, each of which leaves out one fold.
 
-    The nearest C has the smallest difference of logarithms. The first fits start from the solution for all rows with
-    C = 1.
+    A fit starts from the solution for the C tried before that is nearest on a logarithmic scale. The first fits start
+    from the solution for all rows with C = 1.
     """
 
     def __init__(self, problems: Problems, dealt: Array, held: Array, n_folds: int, start: Array) -> None:

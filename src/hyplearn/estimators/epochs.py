@@ -26,9 +26,9 @@ FIRST_CHECK, FIRST_VISITS, BETTER = 32, 2**14, 0.05
 
 
 class Problems(NamedTuple):
-    """Binary problems with their positive classes, their reference points and the curvature."""
+    """Binary problems, each given by its positive class and its reference point, and the curvature of the space."""
 
-    positives: Sequence[int]  # code of the positive class of each problem
+    positives: Sequence[int]  # index of the positive class of each problem
     references: Array  # reference point of each problem
     c: float  # absolute curvature
 
@@ -47,16 +47,16 @@ class ProblemRows(NamedTuple):
     weights: Array
 
     def errors(self, w: Array) -> float:
-        """Return the total weight of the rows that are not on the right side of the boundary with normal w."""
+        """Return the total weight of the misclassified rows, for the boundary with normal w."""
         wrong = self.y * (self.rows @ w) <= 0
         return float(wrong.sum() if self.weights.size == 0 else self.weights[wrong].sum())
 
 
 @checkpointable
 class Extremes(NamedTuple):
-    """Extreme values over the rows with positive weight, used to compute the mistake bounds and the margin.
+    """Extreme values over the rows with positive weight, from which mistake bounds and margins are computed.
 
-    A point x with the label y = ±1 has the row z (see :mod:`hyplearn.tangent`).
+    In the comments, x is a point, y = ±1 is its label, and z is the vector of its z features (:mod:`hyplearn.tangent`).
     """
 
     least: float  # smallest ⟨y z, normal⟩
@@ -66,7 +66,7 @@ class Extremes(NamedTuple):
 
     @classmethod
     def of(cls, part: ProblemRows, gaps: Array, normal: Array) -> Self:
-        """Compute the extremes over the rows of a problem."""
+        """Compute the extreme values over the rows of a problem, for the boundary with the given normal."""
         rows, y, weights = part
         present = weights > 0 if weights.size else np.ones(len(y), dtype=bool)
         # Let ρ be √c times the distance of a point from the reference point. Then base = 1 - cosh ρ and √c‖z‖ = sinh ρ,
@@ -86,22 +86,25 @@ class KeptEpochs:
         self.rows, self.rng, self.n_rows = rows, rng, len(rows.y)
 
     def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
-        """Make one pass over the rows, updating the perceptrons in place; return how many mistakes each made."""
+        """Make one pass over the rows, and update the perceptrons in place; return how many mistakes each one made."""
         return {k: perceptron.visit(*self.rows, self.rng) for k, perceptron in perceptrons.items()}
 
     def errors(self, weights: dict[int, Array]) -> dict[int, float]:
-        """Return, for each problem, the total weight of the rows that are not on the right side of its boundary."""
+        """Return, for each problem, the total weight of the misclassified rows."""
         return {k: self.rows.errors(w) for k, w in weights.items()}
 
 
 class StreamedEpochs:
-    """Epochs over points that are read in blocks, in order; all problems share each pass."""
+    """Epochs over points that are read in blocks, in order; each pass trains the perceptrons of all problems."""
 
     def __init__(self, data: TrainingData, problems: Problems) -> None:
         self.data, self.problems, self.n_rows = data, problems, data.n_rows
 
     def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
-        """Make one pass over the rows, replacing the values of ``perceptrons``; return how many mistakes each made."""
+        """Make one pass over the rows, and replace the values of ``perceptrons`` with the trained perceptrons.
+
+        Return the number of mistakes made by each perceptron.
+        """
         numbers = list(perceptrons)
         visit = partial(_visit_encoded, encoder=self.data.encoder, problems=self.problems, numbers=numbers)
         begun = Pass(list(perceptrons.values()), [0] * len(numbers))
@@ -110,13 +113,13 @@ class StreamedEpochs:
         return dict(zip(numbers, found.mistakes, strict=True))
 
     def errors(self, weights: dict[int, Array]) -> dict[int, float]:
-        """Return, for each problem, the total weight of the rows that are not on the right side of its boundary."""
+        """Return, for each problem, the total weight of the misclassified rows."""
         return dict(zip(weights, self.data.fold(_errors, summed, self.problems, weights).tolist(), strict=True))
 
 
 @checkpointable
 class Pass(NamedTuple):
-    """State during a pass: the perceptrons, and the number of mistakes that each has made so far."""
+    """State during a pass: the perceptrons, and the number of mistakes that each of them has made so far."""
 
     perceptrons: list[Perceptron]
     mistakes: list[int]
@@ -232,7 +235,7 @@ class Halves:
         self.since = min(self.since, mistakes)
 
     def is_over(self, errors: float) -> bool:
-        """Return True if training should stop; for the next call, all passes so far form the first half.
+        """Return whether training should stop; in the next call, all passes so far count as the first half.
 
         ``errors`` is the weight of the misclassified training rows. Training should stop if neither this weight nor the
         smallest number of mistakes in a pass decreased by the fraction ``BETTER``.

@@ -43,7 +43,10 @@ class Hierarchy(NamedTuple):
         return cls(names, Ancestors(above, np.array([depths[node] for node in nodes])))
 
     def answers(self, sets: Array) -> Array:
-        """Return the name of the root of the smallest subtree that contains each set; None for an empty set."""
+        """Return, for each set of classes, the name of the root of the smallest subtree that contains these classes.
+
+        For an empty set, return None.
+        """
         found = least_covers(sets, self.ancestors)
         names = np.array([*self.names, None], dtype=object)
         return names[found]

@@ -29,11 +29,12 @@ from hyplearn.types import Array, CostOrAuto
 ROWS_PER_LANDMARK = 20
 # If the kernel rows are not kept in memory, the Hessian is computed from a sample of one row in SAMPLE_RATIO.
 # SAMPLE_NUMBERS are the minimum and the maximum number of elements of the sample (16 and 56 MiB; the solver holds
-# several copies). With a smaller sample, a fit takes more passes; with a larger one, each step takes longer. Before the
-# steps on all rows, steps are made on a larger sample: LARGER times as many rows, but at most one row in LARGER.
+# several copies). With a smaller sample, a fit takes more passes; with a larger one, each step takes longer. The first
+# steps use a second sample instead of all rows. It has LARGER times as many rows as the first one, but at most one row
+# in LARGER of the data.
 SAMPLE_RATIO, SAMPLE_NUMBERS, LARGER = 8, (2**21, 7 * 2**20), 8
-# Both samples are chosen from a subsample of points with about this many numbers in total (64 MiB): the coordinates,
-# weights, class codes and gaps of its points.
+# The two samples (see SAMPLE_NUMBERS and LARGER) are chosen from a subsample of the points. POINT_NUMBERS is about the
+# number of its elements (64 MiB): the coordinates, weights, class indices and gaps 1 - c‖x‖² of its points.
 POINT_NUMBERS = 2**23
 
 
@@ -166,7 +167,10 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         return self
 
     def _chosen_map(self, data: TrainingData) -> tuple[KernelMap, Array | None]:
-        """Choose landmarks, scale and C; return the kernel map, and starting weights for the solver or None."""
+        """Choose landmarks, scale and C; return the kernel map and starting weights for the solver.
+
+        If scale and C are given, there is no search that could provide starting weights, and None is returned instead.
+        """
         m = int(self.n_components)
         sample, _ = data.subsampled(max(SEARCH_ROWS, ROWS_PER_LANDMARK * m))
         sample = sample.taken(np.flatnonzero(sample.present))
@@ -197,10 +201,10 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         self.decision_ = self._decide()
 
     def _samples(self, data: TrainingData, kernel_map: KernelMap) -> tuple[ClassRows, RowSource]:
-        """Return two representative samples of all rows.
+        """Return two samples of rows for the solver, which represent all rows.
 
-        The first one contains kernel rows. The second one is at least as large, and its kernel values are recomputed in
-        every pass.
+        The first sample, from which the Hessian is computed, is stored as kernel rows. The second sample is at least as
+        large, and its kernel values are recomputed in every pass.
         """
         n, columns = data.n_rows, kernel_map.projection.shape[1] + 1
         size = int(np.clip(n * columns // SAMPLE_RATIO, *SAMPLE_NUMBERS)) // columns

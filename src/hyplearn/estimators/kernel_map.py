@@ -31,7 +31,7 @@ class HyperbolicKernelMap(BallTransformer):
 
     A point x becomes the row :math:`K(x, L)\, V \Lambda^{-1/2}`, where L are landmarks, by default some of the training
     points, and :math:`K(L, L) = V \Lambda V^T` (Nyström's method). If no eigenvector is left out, the inner product of
-    two rows equals the kernel of the two points if one of them is a landmark, and approximates it otherwise. Linear
+    two rows equals the kernel of their points if one of these is a landmark, and approximates it otherwise. Linear
     methods on these rows have boundaries of any shape in the ball. If an isometry of the ball moves all points, these
     boundaries move with them.
 

@@ -91,7 +91,7 @@ def choose_scale_and_cost(
     scale: float | None,
     C: float | None,
 ) -> Choice:
-    """Choose the scale and C by the held-out log-loss; a value that is not None is kept."""
+    """Choose the scale and C by the log-loss on held-out rows; if one of them is given, keep its value."""
     if scale is not None and C is not None:
         return Choice(scale, C, None, [])
     search = KernelSearch(rows, n_classes, landmarks, kernel, c)
@@ -129,8 +129,8 @@ class ScaledRows(NamedTuple):
 class Model(NamedTuple):
     """Fitted model in a form that does not depend on the kernel scale.
 
-    ``values`` contains the scores at the landmarks without the contributions of the linear columns, and ``linear`` the
-    weights of the linear columns.
+    ``values`` contains the scores of the landmarks without the contributions of the linear columns, and ``linear``
+    contains the weights of the linear columns.
     """
 
     values: Array
@@ -151,11 +151,11 @@ class KernelSearch:
     c: float
     negligible: float = NEGLIGIBLE
     trials: list[Trial] = field(default_factory=list)
-    # For warm starts: weights of the last fit for each scale and held-out part, and models of the best trial, one for
-    # each held-out part.
+    # Both are used for warm starts: ``starts`` contains the weights of the last fit for each scale and held-out part,
+    # and ``models`` contains the models of the best trial, one for each held-out part.
     starts: dict[tuple[float, int], Array] = field(default_factory=dict)
     models: list[Model] = field(default_factory=list)
-    # Results of _held_out for each scale, C and part; they are stored so that ``compare`` does not repeat fits.
+    # Results of ``_held_out`` for each scale, C and held-out part; stored so that ``compare`` does not repeat fits.
     losses: dict[tuple[float, float, int], tuple[float, float]] = field(default_factory=dict)
     scaled: ScaledRows | None = None
 
@@ -174,9 +174,9 @@ class KernelSearch:
         return min((trial for trial in self.trials if trial.log_loss <= most), key=lambda trial: trial.C)
 
     def raise_costs(self, scale: float, costs: Sequence[float]) -> None:
-        """Try the values ``costs`` of C, in increasing order, at a scale.
+        """Try increasing values of C, given by ``costs``, at one scale.
 
-        Stop when the log-loss exceeds ``RISEN`` times its smallest value for these costs so far.
+        Stop when the log-loss exceeds ``RISEN`` times the smallest log-loss that these values have given so far.
         """
         least = np.inf
         for C in costs:
@@ -188,7 +188,7 @@ class KernelSearch:
     def walk(self, factor: float, share: float, *, bounds: tuple[float, float]) -> None:
         """Starting at the best trial, multiply the scale by ``factor`` and C by ``share`` while the log-loss decreases.
 
-        The walk also ends if the next trial was made before, or if its scale would be outside ``bounds``.
+        Also stop if the next scale is outside ``bounds``, or if the next scale and C have already been tried.
         """
         while True:
             before = self.best
@@ -198,14 +198,17 @@ class KernelSearch:
                 return
 
     def compare(self, number: int) -> None:
-        """Repeat the ``number`` best trials with each part held out; the results replace all earlier trials."""
+        """Repeat the best trials, holding out each part in turn; the new trials replace all earlier ones.
+
+        ``number`` is the number of trials to repeat.
+        """
         best = sorted(self.trials, key=lambda trial: trial.log_loss)[:number]
         self.n_parts, self.trials = PARTS, []
         for trial in best:
             self.fit(trial.scale, trial.C)
 
     def fit(self, scale: float, C: float) -> float:
-        """Fit with this scale and C for each held-out part; record the trial and return its mean held-out log-loss."""
+        """Fit with this scale and C, holding out one part at a time; record the trial, and return its log-loss."""
         scaled = self._scaled(scale)
         for part in range(self.n_parts):
             if (scale, C, part) not in self.losses:
@@ -229,9 +232,9 @@ class KernelSearch:
         return self.scaled
 
     def _held_out(self, part: int, scaled: ScaledRows, C: float) -> tuple[float, float]:
-        """Fit to the rows outside ``part``; return the weighted sum of the log-losses of the held-out rows.
+        """Fit to all parts except ``part``, which is held out.
 
-        Also return the total weight of these rows.
+        Return the weighted sum of the log-losses of the held-out rows, and the total weight of these rows.
         """
         codes, weights = self.rows.codes.astype(np.int64), self.rows.row_weights
         kept, held = C * scaled.energies >= self.negligible, self.parts == part
@@ -247,7 +250,10 @@ class KernelSearch:
         return float(weights[known] @ losses), float(weights[known].sum())
 
     def _start(self, part: int, scaled: ScaledRows, C: float) -> Array:
-        """Return starting weights: from the last fit at this scale, or else from the best trial, or else zeros."""
+        """Return starting weights for a fit.
+
+        Start from the last fit at this scale or, if there is none, from the best trial; before any trial, from zeros.
+        """
         if (scaled.scale, part) in self.starts:
             return self.starts[scaled.scale, part]
         if not self.models:
@@ -270,5 +276,5 @@ def part_numbers(codes: Array) -> Array:
     counts = np.bincount(codes)
     ranks = np.empty(len(codes), dtype=np.int64)
     ranks[order] = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    # Each class starts with a different part, so that the rows of rare classes do not all fall into the first part.
+    # The first row of class k goes to part k % PARTS, so that the rows of rare classes do not all fall into part 0.
     return (ranks + codes) % PARTS

@@ -87,7 +87,7 @@ class ConeClassifier(SoftmaxClassifier):
         r"""Return the geodesic hyperplane tangent to the boundary of two classes at the point nearest to the centre.
 
         With ``fit_intercept=False`` this hyperplane is the boundary itself. ValueError is raised if there is no
-        boundary: then one of the two classes is more likely in the whole ball, or they are equally likely everywhere.
+        boundary, because one of the classes is more likely in the whole ball, or both are equally likely everywhere.
 
         Parameters
         ----------
@@ -97,12 +97,12 @@ class ConeClassifier(SoftmaxClassifier):
         Returns
         -------
         w, p : ndarrays of shape (n_features,)
-            The point p of the boundary nearest to the centre, and the normal w of the hyperplane at p, which points to
-            the side of a. Let ρ be the distance of a point from the centre, and δ its signed distance from the
-            hyperplane, in units of the curvature radius. The score of a at this point minus the score of b is
-            :math:`\frac{\rho}{\sinh \rho} \|w\| \sinh \delta`. With ``fit_intercept=False`` this is exact; with an
-            intercept it is correct to first order near p. The difference of the scores is the logarithm of the ratio of
-            the softmax probabilities.
+            The point p of the boundary nearest to the centre, and the normal w of the hyperplane at p. The normal
+            points towards the side of class a. Let ρ be the distance of a point from the centre, and δ its signed
+            distance from the hyperplane, in units of the curvature radius. The score of a at this point minus the
+            score of b is :math:`\frac{\rho}{\sinh \rho} \|w\| \sinh \delta`. With ``fit_intercept=False`` this is
+            exact; with an intercept it is correct to first order near p. The difference of the scores is the logarithm
+            of the ratio of the softmax probabilities.
 
         Examples
         --------

@@ -104,7 +104,7 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
             self._points, self._codes = np.array(rows.X), rows.codes.astype(np.int64)
             self.n_samples_fit_ = len(self._points)
             self._checked_number(self.n_neighbors, self.n_samples_fit_)
-            self._tree  # noqa: B018, built now, not in the first prediction
+            self._tree  # noqa: B018, build the search tree now instead of in the first prediction
         return self
 
     @cached_property
@@ -204,7 +204,11 @@ class PoincareKNeighborsClassifier(AccuracyMixin, BaseEstimator):
 
 
 def _without_itself(distances: Array, rows: Array) -> tuple[Array, Array]:
-    """Remove each row from its own neighbours; if it is not among them because of copies, remove the last neighbour."""
+    """Remove each row from its own neighbours.
+
+    A row may be missing from its own neighbours because of other rows with the same coordinates. Its last neighbour is
+    then removed instead.
+    """
     hidden = rows == np.arange(len(rows))[:, None]
     hidden[~hidden.any(axis=1), -1] = True
     shape = len(rows), rows.shape[1] - 1

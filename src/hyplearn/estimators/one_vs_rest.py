@@ -44,7 +44,7 @@ SEEN_ROWS = 1000
 
 
 def _has_distances(classifier: "OneVsRest") -> bool:
-    """Raise AttributeError if a fitted classifier has boundaries that are not generalised spheres; else return True."""
+    """Return True, or raise AttributeError if the fitted boundaries are not generalised spheres."""
     if hasattr(classifier, "decision_") and not classifier.decision_.has_distances:
         raise AttributeError(
             f"{type(classifier).__name__} has no distances, because its boundaries are not generalised "
@@ -98,7 +98,10 @@ class OneVsRest(BallClassifier):
 
     @contextmanager
     def _problem_map(self, data: TrainingData) -> Iterator[tuple[Callable[..., Iterable[Any]], int]]:
-        """Yield a function like ``map`` (parallel for small data) and the number of threads for each problem."""
+        """Yield a function like ``map`` to solve the problems, and the number of threads that each problem may use.
+
+        For several problems on small data in memory, the function is parallel, and each problem uses one thread.
+        """
         is_large = data.n_rows * data.n_features > SMALL_PROBLEM
         if self._n_problems == 1 or not data.in_memory or is_large:
             yield map, data.threads
@@ -127,7 +130,8 @@ class OneVsRest(BallClassifier):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_problems), positive on the side of the positive class of the problem.
+        ndarray of shape (n_samples, n_problems)
+            Distances, which are positive on the side of the positive class of the problem.
         """
         self._columns()
         return evaluate(self, X, self.decision_.distances)
@@ -161,11 +165,11 @@ class OneVsRest(BallClassifier):
             )
 
     def _calibrate(self, data: TrainingData, *, warned: bool, known: HeldOut | None = None) -> None:
-        """Fit ``calibration_`` to held-out values.
+        """Fit ``calibration_`` to uncalibrated scores of held-out rows, here called held-out values.
 
         The values are taken from ``known`` if it is given and the calibration uses all rows; otherwise they are
-        computed. With many rows (``SEEN_ROWS``), the values of training rows are used instead. ``warned`` is True if a
-        convergence warning was already given.
+        computed. If there are many rows (see ``SEEN_ROWS``), the scores of training rows are used instead. ``warned``
+        is True if a convergence warning was already given.
         """
         self._forget_calibration()
         if self.calibration is None:
@@ -183,8 +187,8 @@ class OneVsRest(BallClassifier):
         else:
             held_out, dealt, n_distinct = known
         warn_of_few_rows(n_distinct, self.folds, self.classes_)
-        # Do not warn of constant scores in the problem of a class without weight, or if only one class has weight: the
-        # scores are then constant for every choice of parameters.
+        # Do not warn about constant scores if the positive class of a problem has no weight, or if only one class has
+        # weight: the scores are then constant for every choice of parameters.
         absent = np.flatnonzero(n_distinct[self._positives] == 0)
         if np.count_nonzero(n_distinct) > 1:
             self._warn_of_constant_problems(np.setdiff1d(constant, absent))
@@ -197,7 +201,7 @@ class OneVsRest(BallClassifier):
         self.calibration_ = fit_calibration(values, rows.codes, rows.row_weights, pinned=pinned)
 
     def _held_out_values(self, data: TrainingData, rows: LabelledBlock, dealt: Array, warned: bool) -> Array:
-        """Return each row's values from the fit without its fold; rows that are never held out have the value 0."""
+        """Return the uncalibrated scores of each row from the fit without its fold; 0 for rows that are in no fold."""
         part = TrainingData.of_arrays(
             rows.X, rows.codes, rows.row_weights, data.c, n_classes=data.n_classes, threads=data.threads
         )

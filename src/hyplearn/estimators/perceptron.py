@@ -67,8 +67,8 @@ class PerceptronClassifier(StreamClassifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Make passes over the data until a pass has no mistakes, or until ``max_epochs`` is reached.
 
-        Unless ``keep="last"``, training also ends when two numbers have stopped decreasing: the mistakes in a pass, and
-        the training errors of the weights that ``keep`` selects.
+        Unless ``keep="last"``, training also ends when two numbers have stopped decreasing: the number of mistakes in a
+        pass, and the number of training errors of the weights that ``keep`` selects.
 
         Parameters
         ----------
@@ -184,8 +184,8 @@ class PerceptronClassifier(StreamClassifier):
     def _end(self, seen: Extremes | None, normal: Array | None, k: int, continued: bool) -> tuple[MistakeBounds, float]:
         """Return the mistake bounds and the margin of problem k; all are NaN if the last pass made mistakes.
 
-        The bounds are also NaN if a row is not on the right side of the final boundary, if a row weight is not an
-        integer, or if the fit was continued from an earlier one.
+        The bounds are also NaN if the final boundary misclassifies a row, if a row weight is not an integer, or if the
+        fit was continued from an earlier one.
         """
         if seen is None or normal is None:
             return NO_BOUNDS, np.nan

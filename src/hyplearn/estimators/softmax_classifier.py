@@ -31,20 +31,20 @@ class SoftmaxClassifier(BallClassifier):
 
     @abstractmethod
     def _columns_of_rows(self) -> Array:
-        """Return ``coef_`` and ``intercept_`` in one array, with a column for each column of the training rows."""
+        """Combine ``coef_`` and ``intercept_`` into one array with the same columns as the training rows."""
 
     @abstractmethod
     def _plain_rows(self, c: float) -> Callable[[Array], Array]:
-        """Return a function that maps points to training rows in plain NumPy, for the certificate."""
+        """Return a function that computes the training rows of points in plain NumPy, to verify the certificate."""
 
     @property
-    def _W(self) -> Array:  # noqa: N802, as in the mathematics
+    def _W(self) -> Array:  # noqa: N802, the symbol in the formulas
         """Weights in the form that the solver uses, with one row per class."""
         W = self._columns_of_rows()
         return W if len(self.classes_) > 2 else np.concatenate([-0.5 * W, 0.5 * W])
 
     def _keep_solution(self, solution: SoftmaxSolution, data: TrainingData, passes_before: int) -> Array:
-        """Set the attributes that describe the solution; return W or, for two classes, its row 1 minus its row 0."""
+        """Set the attributes that describe the solution; return its weights W, or for two classes ``W[1:] - W[:1]``."""
         n_passes = solution.n_passes if data.in_memory else data.points.n_passes - passes_before
         self._n_rows = data.n_rows
         self.status_, self.primal_ = np.array([solution.status]), np.array([solution.primal])
@@ -71,7 +71,7 @@ class SoftmaxClassifier(BallClassifier):
 
 
 def _sums_of_block(block: LabelledBlock, rows_of: Callable[[Array], Array], W: Array, C: float) -> SoftmaxSums:
-    """Return the contributions of a block to the sums of the certificate."""
+    """Return the contribution of a block to the sums from which the certificate is computed."""
     costs = row_costs(block, C)
     cuts = [slice(start, start + VERIFIED_ROWS) for start in range(0, len(costs), VERIFIED_ROWS)]
     rows = ((rows_of(block.X[cut]), block.codes[cut], costs[cut]) for cut in cuts)

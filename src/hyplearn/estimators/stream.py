@@ -34,12 +34,12 @@ def visit_checked(
     visit: Callable[[LabelledBlock, Any, int], Any],
     name: str,
 ) -> Any:
-    """Validate and encode a block of a stream, and return the state after visiting it."""
+    """Validate and encode a block of a stream, pass it to ``visit``, and return the new state."""
     return visit(check_block(block, encoder, name), state, threads)
 
 
 def check_block(block: Block, encoder: Encoder, name: str) -> LabelledBlock:
-    """Validate and encode a block of a stream."""
+    """Validate a block of a stream, and return it with its labels encoded as class indices."""
     check_shapes(block, name, block.X.shape[1], labelled=True)
     assert block.y is not None
     check_known(distinct(block.y)[0], encoder.classes)
@@ -105,7 +105,11 @@ class StreamClassifier(OneVsRest):
         return Encoder(self.classes_, factors, absolute_curvature(self.curvature), projects(self))
 
     def _check_stream(self, X: Any, classes: Any, first: bool) -> None:
-        """Raise if X has a checkpoint, classes are missing or change, or ``class_weight`` depends on class counts."""
+        """Raise if an argument or parameter is not supported by ``partial_fit``.
+
+        X must not be a source with a checkpoint. The first call must pass ``classes``; later calls must pass the same
+        classes or None. ``class_weight`` must not be "balanced", which depends on the class counts.
+        """
         if isinstance(X, CheckpointedPoints):
             raise ValueError(
                 f"partial_fit makes one pass and writes no checkpoint; got a checkpoint at {X.path}.\n"
@@ -117,7 +121,7 @@ class StreamClassifier(OneVsRest):
         if given is not None and given.tolist() != self.classes_.tolist():
             raise ValueError(
                 f"classes={given.tolist()} differ from the classes of the first call, "
-                f"{self.classes_.tolist()}.\nLeave classes out after the first call, or make a new estimator."
+                f"{self.classes_.tolist()}.\nOmit classes= after the first call, or make a new estimator."
             )
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             raise ValueError(

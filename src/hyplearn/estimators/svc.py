@@ -80,8 +80,8 @@ class PoincareSVC(StreamClassifier):
     ``reference=`` the features are coordinates relative to a reference point p, and the boundary is the geodesic
     hyperplane through p with normal w: the SVM of Chien, Pan, Tabaghi and Milenkovic (2021), called the paper below.
 
-    The model also keeps dual variables α, whose objective value proves how close w is to the optimum: ``dual_gap_`` is
-    the proven bound, and :meth:`verify` recomputes it.
+    The model also keeps dual variables α, which certify how close w is to the optimum: ``dual_gap_`` is a proven bound,
+    and :meth:`verify` recomputes it.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class PoincareSVC(StreamClassifier):
         Number of rows with α > 0 in each problem.
     support_ : ndarray of shape (n_support,)
         Indices of the rows with α > 0 in at least one problem. Empty if the data are read in blocks and some problem
-        has more than 2 million such rows; the gap is then proven from sums over these rows.
+        has more than 2 million such rows; ``dual_gap_`` is then computed from sums over these rows.
     support_vectors_ : ndarray of shape (n_support, n_features)
         Points of the rows in ``support_``.
     dual_coef_ : ndarray of shape (n_problems, n_support)
@@ -285,7 +285,7 @@ class PoincareSVC(StreamClassifier):
         report: FitReporter | None,
         threads: int,
     ) -> Iterator[Callable[[], Solution]]:
-        """Yield, for each problem, a function that returns its solution: from ``solved``, or by solving the problem."""
+        """Yield one function per problem: it returns the solution in ``solved`` or, if there is none, computes it."""
         for k in range(self._n_problems):
             if k in solved:
                 yield partial(solved.__getitem__, k)
@@ -306,13 +306,13 @@ class PoincareSVC(StreamClassifier):
     def _are_small(self, data: TrainingData) -> bool:
         """Return whether all problems can be solved together.
 
-        This requires small data in memory, cone coordinates, the squared hinge and finite values of C.
+        This requires cone coordinates, the squared hinge loss, finite values of C, and small data in memory.
         """
         fits = data.in_memory and data.n_rows * self._rows.n_columns(data.n_features) <= TOGETHER_NUMBERS
         return fits and self.reference is None and self.loss == "squared_hinge" and bool(np.all(np.isfinite(self.C_)))
 
     def _problems(self, block: LabelledBlock, c: float) -> Problems:
-        """Return the binary problems with costs for C = 1; if all centres are equal, the problems share their rows."""
+        """Return the binary problems with C = 1; if they have the same centre, they share one array of rows."""
         positives, codes = np.array(self._positives), block.codes.astype(np.int64, copy=False)
         shared = bool(np.all(self.reference_ == self.reference_[0]))
         rows = [
@@ -345,10 +345,11 @@ class PoincareSVC(StreamClassifier):
                 yield self._refit(data.reweighted(own))
 
     def _refit_together(self, data: TrainingData, weights: Sequence[Array]) -> tuple[Array, Array]:
-        """Fit all problems together, once for each fold; ``weights`` contains the row weights of each fold.
+        """Solve all problems together, leaving out each fold in turn.
 
-        Return W, an array of shape (n_folds, n_problems, n_columns), and for each fold the largest relative duality gap
-        of its fits and of the fits without held-out rows.
+        ``weights`` contains one array of row weights per fold, in which the rows of the fold have weight 0. Return the
+        solutions as an array of shape (n_folds, n_problems, n_columns), and one relative duality gap per fold. This is
+        the largest gap among the fits without the fold and the fits to all rows, which are made for comparison.
         """
         # If ``data`` is a subsample of the training data, all fits to it deviate in about the same way from the final
         # fit, ``self._W``. This deviation is measured by the last fit, in which no row is held out, and is subtracted
@@ -387,13 +388,13 @@ class PoincareSVC(StreamClassifier):
         return self._rows.builder(self._positives[k], self.reference_[k], c, self._cost(k))
 
     @property
-    def _W(self) -> Array:  # noqa: N802, as in the mathematics
+    def _W(self) -> Array:  # noqa: N802, the symbol in the formulas
         """Fitted weights of all problems, one row per problem; an intercept is the last column, as in the solver."""
         rows = FreeRows(self.fit_intercept) if hasattr(self, "intercept_") else PointRows(self.reference, "frame")
         return rows.weights({"coef_": self.coef_, "intercept_": getattr(self, "intercept_", np.empty(0))})
 
     def _set_weights(self, W: Array) -> None:
-        """Set ``coef_`` and, for cone coordinates, ``intercept_``; otherwise remove the intercept of an earlier fit."""
+        """Set ``coef_``, and set ``intercept_`` if cone coordinates are used; otherwise remove ``intercept_``."""
         self.__dict__.pop("intercept_", None)
         self.__dict__.update(self._rows.attributes(W, self.reference_.shape[1]))
 
@@ -570,7 +571,7 @@ class VerifiedProblem:
 
 
 def _sums_of_block(block: LabelledBlock, problem: VerifiedProblem, support: Array, dual_coef: Array) -> CertificateSums:
-    """Return the contributions of a block to the sums for the certificate of a problem."""
+    """Return the contribution of a block to the sums from which the certificate of a problem is computed."""
     y, costs = np.where(block.codes == problem.positive, 1.0, -1.0), row_costs(block, problem.C)
     alpha = np.zeros(len(y))
     first, last = np.searchsorted(support, [block.start, block.start + len(y)])
@@ -582,7 +583,7 @@ def _sums_of_block(block: LabelledBlock, problem: VerifiedProblem, support: Arra
 
 
 def _least_distances(block: LabelledBlock, boundaries: Decision, positives: Array) -> Array:
-    """Return the smallest distance from a point of the block to the boundary of each problem.
+    """Return, for each problem, the smallest signed distance of a point of the block from the boundary.
 
     Distances are negative for points on the wrong side of the boundary. Points with weight 0 are left out.
     """
@@ -597,7 +598,7 @@ def _least(parts: Sequence[Array]) -> Array:
 
 
 def _union(supports: Sequence[Array]) -> Array:
-    """Return the sorted union of sorted index arrays; a stable sort is fast here, because it merges sorted runs."""
+    """Return the sorted union of sorted index arrays; NumPy's stable sort is fast here, because it merges runs."""
     if len(supports) == 1:
         return supports[0].astype(np.int64)
     merged = np.sort(np.concatenate(supports).astype(np.int64), kind="stable")

@@ -40,7 +40,7 @@ class RowKind(ABC):
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
         """Return the reference point or centre of each problem.
 
-        ``sides`` contains one array per problem, with the side (1 or 0) of every class.
+        ``sides`` contains one array per problem: 1 for the classes on its positive side, 0 for the other classes.
         """
 
     @abstractmethod
@@ -53,11 +53,14 @@ class RowKind(ABC):
 
     @abstractmethod
     def attributes(self, W: Array, d: int) -> dict[str, Array]:
-        """Convert the weights of all problems, one row each, to fitted attributes, for points with d coordinates."""
+        """Convert weights to a dict of fitted attributes, such as ``coef_``.
+
+        W contains one row of weights per problem, and d is the number of coordinates of a point.
+        """
 
     @abstractmethod
     def weights(self, fitted: Mapping[str, Array]) -> Array:
-        """Convert fitted attributes to the weights of all problems, one row each, as the solver uses them."""
+        """Convert fitted attributes back to the weights that the solver uses, with one row per problem."""
 
     @abstractmethod
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
@@ -76,11 +79,11 @@ class PointRows(RowKind):
         return d
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """Return the reference point of each problem, computed from the data unless it is given."""
+        """Return one reference point per problem: the given point, or a point computed from the data."""
         return reference_points(self.reference, data, sides)
 
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
-        """Return a builder of rows: the features at ``p``, multiplied by the labels ±1 of a problem."""
+        """Return a builder of rows, which are the features at ``p`` multiplied by the labels ±1 of a problem."""
         return SignedRowBuilder(positive, p, self.features, c, C)
 
     def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
@@ -88,11 +91,11 @@ class PointRows(RowKind):
         return partial(frame_coordinates if self.features == "frame" else z_features, p=p, c=c)
 
     def attributes(self, W: Array, d: int) -> dict[str, Array]:
-        """Return the weights as ``coef_``, the normal vectors."""
+        """Return a dict with the attribute ``coef_``, whose rows are the normal vectors W."""
         return {"coef_": W}
 
     def weights(self, fitted: Mapping[str, Array]) -> Array:
-        """Return ``coef_``, the normal vectors."""
+        """Return ``coef_``, whose rows are the normal vectors."""
         return fitted["coef_"]
 
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
@@ -130,9 +133,10 @@ class FreeRows(RowKind):
         return d + 1 + self.intercept
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """Return one centre per problem: the mean of all points or, for K > 2 distant classes, the mean of its class.
+        """Return the centre of the cone coordinates of each problem.
 
-        Classes are distant if their means are far (see ``DEEP``) from the mean of all points.
+        This is the mean of all points or, if there are more than two classes and their means are far (see ``DEEP``)
+        from the mean of all points, the mean of the positive class of the problem.
         """
         if len(sides) == 1:
             return reference_points("mean", data, [np.zeros(data.n_classes, dtype=np.int64)])
@@ -141,7 +145,7 @@ class FreeRows(RowKind):
         return own if np.sqrt(np.mean(depths**2)) > DEEP else np.tile(mean, (len(own), 1))
 
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
-        """Return a builder of rows: the cone coordinates about ``p``, multiplied by the labels ±1 of a problem."""
+        """Return a builder of rows, which are cone coordinates about ``p`` multiplied by the labels ±1 of a problem."""
         return ConeRowBuilder(positive, p, c, C, self.intercept)
 
     def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
@@ -149,7 +153,7 @@ class FreeRows(RowKind):
         return partial(plain_cone_rows, centre=p, c=c, intercept=self.intercept)
 
     def attributes(self, W: Array, d: int) -> dict[str, Array]:
-        """Split the weights into ``coef_`` and ``intercept_``, which is zero if no intercept is fitted."""
+        """Split the weights into ``coef_`` and ``intercept_``; the intercepts are 0 if none are fitted."""
         intercepts = W[:, d + 1].copy() if self.intercept else np.zeros(len(W))
         return {"coef_": np.ascontiguousarray(W[:, : d + 1]), "intercept_": intercepts}
 

@@ -40,7 +40,10 @@ def _circle(colour: str) -> Style:
 
 
 def checked_palette(given: Any) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Validate a palette; return the colours of classes, and the colours of categories by column, as "#RRGGBB"."""
+    """Validate a palette; return the colours of the classes and, for each column, the colours of its categories.
+
+    All colours are strings of the form "#RRGGBB".
+    """
     if given is None:
         return {}, {}
     if not isinstance(given, Mapping):

@@ -60,7 +60,7 @@ def scene(estimators: list[Any], X: Any, y: Any, extras: Extras, curvature: floa
     X = points_inside(fitted_classifier(estimators[0]), X)
     models = _fitted(estimators, X, curvature)
     first = models[0]
-    gap(X, c=first.decision.c)  # gap raises an error if a point is outside the ball
+    gap(X, c=first.decision.c)  # ``gap`` is called because it raises an error if a point is outside the ball
     names = _model_names(models)
     colours, of_columns = checked_palette(extras.palette)
     classes = _classes(first, y, colours)
@@ -115,8 +115,8 @@ def _pair() -> list[dict[str, str]]:
 def _fitted(estimators: list[Any], X: Array, curvature: float | None) -> list[Fitted]:
     """Combine each classifier with its decision and, in more than two dimensions, with a plane.
 
-    The plane is chosen for the first classifier. If there is a second one, its regions on this plane are found by a
-    vote among its predictions for the points.
+    The plane is chosen for the first classifier. If there is a second classifier, its regions on this plane are found
+    by a vote among its predictions for the points.
     """
     decisions = [decision_of(estimator, curvature) for estimator in estimators]
     classifiers = [fitted_classifier(estimator) for estimator in estimators]
@@ -152,7 +152,7 @@ def _model_names(models: list[Fitted]) -> list[str]:
 
 
 def _across(decision: Decision) -> Decision | None:
-    """Restrict a decision to the plane of the page; return None if its scores cannot be computed from points there.
+    """Restrict a decision to the plane of the page; return None if points of the plane do not determine its scores.
 
     The decision must be binary, and its scores must depend only on the signed distance to a hyperplane, as for the
     links "arsinh" and "z". The centre of the plane is a point of this hyperplane, and the normal of the hyperplane
@@ -168,7 +168,7 @@ def _across(decision: Decision) -> Decision | None:
 
 
 def _classes(fitted: Fitted, y: Array | None, colours: dict[str, str]) -> dict[str, Any]:
-    """Return the names and styles of all classes, the number of classes of the model, and the classes of the points."""
+    """Return the names and styles of all classes, the number of classes of the model, and the points' class codes."""
     known = fitted.decision.classes
     classes = known if y is None else all_classes(y, known)
     return {
@@ -260,8 +260,8 @@ def _decision(fitted: Fitted) -> dict[str, Any]:
 def decision_json(decision: Decision) -> dict[str, Any]:
     """Convert a two-dimensional decision to JSON values, in coordinates of the unit disk.
 
-    In these coordinates vectors are √c times as long, so the weights of the links "frame", "z" and "ball" are divided
-    by √c.
+    In these coordinates, vectors are √c times as long. The weights of decisions with the link "frame", "z" or "ball"
+    are therefore divided by √c.
     """
     root, calibration, boundaries = float(np.sqrt(decision.c)), decision.calibration, decision.boundaries
     weights = decision.weights / (root if decision.link in ("frame", "z", "ball") else 1.0)
@@ -286,7 +286,7 @@ def decision_json(decision: Decision) -> dict[str, Any]:
 
 
 def _boundary_json(found: Boundary, root: float) -> dict[str, Any]:
-    """Convert a boundary to JSON values, with coordinates and distances in the unit disk."""
+    """Convert a boundary to JSON values, with coordinates and distances in the unit disk; ``root`` is √c."""
     place = {"kind": found.kind, "p": (root * found.p).tolist()}
     if isinstance(found, Sphere):
         return {**place, "radius": root * found.radius, "side": found.side}

@@ -106,7 +106,7 @@ def is_integer(value: object, least: int) -> bool:
 
 
 def check_parameter(name: str, value: object, valid: bool, expected: str) -> None:
-    """Raise an error that describes the valid values, unless the parameter is valid."""
+    """Raise ValueError if ``valid`` is False; the message says that the parameter must be ``expected``."""
     if not valid:
         raise ValueError(f"{name} must be {expected}; got {value!r}.")
 
@@ -220,7 +220,10 @@ def describe_outside(x: Array, gap: Array, c: float) -> str:
 
 
 def outside_sentence(count: int, n: int, farthest: int, norm: float, c: float) -> str:
-    """Format the sentence of :func:`describe_outside`; the farthest point is row ``farthest``, with norm ``norm``."""
+    """Return the sentence of :func:`describe_outside` for ``count`` of ``n`` points on or outside the rim.
+
+    The farthest of them is row ``farthest``, which has the norm ``norm``.
+    """
     radius = 1 / np.sqrt(c)
     # Show six digits of the norm, or all digits if it would otherwise look equal to the radius.
     shown = f"{norm:.6g}" if f"{norm:.6g}" != f"{radius:.6g}" else f"{norm:.17g}"

@@ -43,8 +43,8 @@ from hyplearn.types import Array, Points
 
 HalfSpace: TypeAlias = tuple[Array, Array]
 Status: TypeAlias = Literal["optimal", "intersect", "max_iter"]
-# The height of a row is the hyperbolic tangent of the distance (for c = 1) by which the row lies beyond a point. If the
-# height is 1 up to rounding, the distance is taken to be FARTHEST, which exceeds all distances between float64 points.
+# The distance (for c = 1) by which a row lies beyond a point is the artanh of the row's height (see _heights). If the
+# height is 1 up to rounding, FARTHEST is used as the distance. It exceeds all distances between float64 points.
 FARTHEST = 80.0
 # If the gap 1 - c‖x‖² of the midpoint between the central rows of the two sets is smaller than this, all points are
 # first translated, so that the midpoint lies at the origin, where floats are dense.
@@ -175,7 +175,9 @@ def closest_points(
 
 def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, each: Callable[..., Any]) -> ClosestPoints:
     """Alternate Newton's method on the working rows with passes over all rows, until tol or max_iter is reached."""
-    bounds: list[tuple[_Hull, Array, float]] = []  # hull, u and delta of the two half-spaces that prove ``lower``
+    # The two half-spaces that prove the lower bound ``lower``. Each is given by its hull, and by the arguments u and
+    # delta of _Hull.half_space.
+    bounds: list[tuple[_Hull, Array, float]] = []
     status: Status = "max_iter"
     lower, goal, n_iter = 0.0, np.inf, 0
     while n_iter < max_iter:
@@ -196,7 +198,7 @@ def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, each: Callable[.
             break
         at_rest = np.array_equal(start, (A.point, B.point))
         if at_rest and goal == 0.0:
-            # No step brings the points closer, so only rounding errors are left.
+            # Newton's method could not move the points even with the goal 0, so only rounding errors are left.
             status = "intersect" if apart <= max(tol * np.sqrt(A.c), spacing) else "max_iter"
             break
         goal = 0.0 if at_rest and goal < np.inf else 0.1 * (delta_a + delta_b)
@@ -231,7 +233,10 @@ def _move_back(pair: ClosestPoints, X_a: Array, X_b: Array, middle: Array, c: fl
 
 
 def _translate_half_space(half_space: HalfSpace | None, middle: Array, c: float) -> HalfSpace | None:
-    """Translate a half-space; for accuracy, compute the new normal from two translated points on the normal line."""
+    """Translate a half-space.
+
+    The new normal is computed from two translated points on the line along the old normal, which is accurate.
+    """
     if half_space is None:
         return None
     w, p = half_space
@@ -244,7 +249,7 @@ def _unit(v: Array) -> Array:
 
 
 class _Hull:
-    """A convex hull with a current point, which is a weighted combination of a few working rows."""
+    """A convex hull and its current point, which is a weighted combination of a few rows, the working rows."""
 
     def __init__(self, X: Array, gaps: Array, towards: Array, c: float) -> None:
         self.X, self.gaps, self.c = X, gaps, c
@@ -263,8 +268,8 @@ class _Hull:
     def klein(self) -> tuple[Array, Array]:
         """Return the Klein coordinates (for c = 1) of the working rows about the current point, and the rows' weights.
 
-        The weights sum to 1. The weighted mean of the coordinates is 0 up to rounding: it represents the current
-        point.
+        The weights sum to 1. The weighted mean of the coordinates is 0 up to rounding, because the current point is the
+        weighted mean of the working rows and has the coordinates 0.
         """
         K, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c, np.sqrt(self.c))
         weights = self.weights * times
@@ -279,7 +284,8 @@ class _Hull:
         if np.count_nonzero(weights) == 1:
             new.point = self._working_rows()[np.argmax(weights)]
             return new
-        # The first step has the rounding errors of Klein coordinates about the old point; later steps correct them.
+        # The weights were computed from Klein coordinates about the old point, which have rounding errors. Move to
+        # the weighted mean in coordinates about the new point, and repeat this until the mean no longer changes.
         for _ in range(4):
             K, mixed = new.klein()
             k = mixed @ K
@@ -295,15 +301,16 @@ class _Hull:
         return _unit(log_map(other, self.point, c=self.c))
 
     def half_space(self, u: Array, delta: float) -> HalfSpace:
-        """Return the half-space whose boundary is perpendicular to the geodesic along u, with u pointing out of it.
+        """Return the half-space bounded by the hyperplane that is perpendicular to the geodesic along u.
 
-        The boundary meets the geodesic at the distance ``delta`` (for c = 1) from the current point.
+        The hyperplane meets the geodesic at the distance ``delta`` (for c = 1) from the current point. The vector u
+        points out of the half-space.
         """
         p = ray(u, self.point, delta / np.sqrt(self.c), c=self.c)
         return _unit(transport(u, self.point, p, c=self.c)), p
 
     def add_rows_beyond(self, u: Array) -> float:
-        """Add the rows farthest beyond the current point along u to the working rows.
+        """Add the rows that lie farthest beyond the current point, in the direction u, to the working rows.
 
         Return the largest distance (for c = 1) by which a row lies beyond the point, or 0 if no row does. If there are
         already many working rows, those of weight 0 are dropped before the new rows are added.
@@ -323,7 +330,10 @@ class _Hull:
 
 
 def _beyond(height: float) -> float:
-    """Convert a height to the distance (for c = 1) by which a row lies beyond a point; a negative height gives 0."""
+    """Convert the height of a row (see :func:`_heights`) to the distance, for c = 1, by which it lies beyond a point.
+
+    The distance is 0 for a negative height.
+    """
     return FARTHEST if height > 1 - 16 * EPS else float(np.arctanh(max(height, 0.0)))
 
 
@@ -331,7 +341,8 @@ def _beyond(height: float) -> float:
 def _heights(X, p, u, gaps, gap_p, c, out):  # type: ignore[no-untyped-def]
     """Write the height ``√c ⟨k, u⟩`` of every row to ``out``, where k are the row's Klein coordinates about p.
 
-    ``gap_p`` is the gap of p.
+    The height is the tanh of the distance, for c = 1, by which the row lies beyond p in the direction of the unit
+    vector u. ``gap_p`` is the gap of p.
     """
     p_dot_u = 0.0
     for j in range(len(p)):
@@ -344,8 +355,8 @@ def _heights(X, p, u, gaps, gap_p, c, out):  # type: ignore[no-untyped-def]
 def _newton(A: _Hull, B: _Hull, goal: float) -> tuple[_Hull, _Hull]:
     """Take at most ``NEWTON_STEPS`` Newton steps from the current points; return the hulls with the new points.
 
-    Stop earlier if the points are equal up to rounding, if δ_a + δ_b over the working rows is at most ``goal``, or if
-    no step is an improvement.
+    Stop earlier if the points are equal up to rounding, if δ_a + δ_b (see the module docstring) is at most ``goal`` for
+    the working rows, or if no step is an improvement.
     """
     view = _View(A, B)
     for _ in range(NEWTON_STEPS):
@@ -366,7 +377,10 @@ def _newton(A: _Hull, B: _Hull, goal: float) -> tuple[_Hull, _Hull]:
 
 
 class _View:
-    """Working rows of two hulls, in Klein coordinates about the current points and in a common frame."""
+    """Working rows of two hulls, in Klein coordinates about the current point of each hull.
+
+    The coordinates about b are transported to a, so that both sets of coordinates refer to the same tangent space.
+    """
 
     def __init__(self, A: _Hull, B: _Hull) -> None:
         self.A, self.B = A, B
@@ -384,9 +398,10 @@ class _View:
         return _View(self.A.moved_to(weights[:n_a]), self.B.moved_to(weights[n_a:]))
 
     def improves(self, old: "_View") -> bool:
-        """Return whether the points are closer than in ``old``, or equally close but δ_a + δ_b is over 10 % smaller.
+        """Return whether the two current points are better than those of ``old``.
 
-        Distances that differ only by rounding errors count as equal.
+        They are better if they are closer together, or if they are equally close up to rounding and δ_a + δ_b (see the
+        module docstring) is over 10 % smaller.
         """
         if self.apart < old.apart - self.spacing:
             return True
@@ -394,7 +409,7 @@ class _View:
 
     @property
     def spacing(self) -> float:
-        """Estimate of the rounding error in the distance between the points."""
+        """Estimated rounding error of the distance between the two current points."""
         return EPS * (1 / self.A.gap + 1 / self.B.gap + self.apart)
 
     def quadratic(self) -> Array:

@@ -15,9 +15,10 @@ from numba import njit
 from hyplearn.numerics import coordinate, fma
 
 # Bound on the relative rounding error of each term of a predicate: 16 half units in the last place. A term has at most
-# eleven rounding errors of half a unit each. The rest allows for the rounding errors of the bound itself.
+# eleven rounding errors of half a unit each; the other five allow for the rounding errors of the bound itself.
 ERROR = 8 * np.finfo(float).eps
-# Smallest size of the terms of a predicate for which the error bound is valid. Smaller terms may have underflowed.
+# The error bound of a predicate is valid if the sum of the absolute values of its terms exceeds this size. If it is
+# smaller, terms may have underflowed.
 SMALLEST_SAFE_SIZE = 1e-250
 
 
@@ -42,7 +43,10 @@ def _farthest(X, A):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def scan(X, gaps, c):  # type: ignore[no-untyped-def]
-    """Return the indices of the vertices by Graham's scan, counter-clockwise from the row farthest from the origin."""
+    """Find the vertices of the hull with Graham's scan, and return their indices in counter-clockwise order.
+
+    The first vertex is the row farthest from the origin.
+    """
     start = _farthest(X, (0.0, 0.0))
     others = _sorted_around(X, start, gaps, c)
     hull = np.empty(others.size + 1, dtype=np.int64)
@@ -95,7 +99,10 @@ def _sorted_around(X, start, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _merge(X, A, old, low, middle, high, gap_p, c, new):  # type: ignore[no-untyped-def]
-    """Merge two adjacent sorted runs of ``old`` into ``new``; one comparison is enough if they are already in order."""
+    """Merge the sorted runs ``old[low:middle]`` and ``old[middle:high]``, and write the result to ``new``.
+
+    A single comparison is enough if the two runs together are already in order.
+    """
     if middle >= high or _comes_before(X, A, old[middle - 1], old[middle], gap_p, c):
         new[low:high] = old[low:high]
         return
@@ -120,9 +127,9 @@ def _comes_before(X, A, i, j, gap_p, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def split(X, gaps, c):  # type: ignore[no-untyped-def]
-    """Return the indices of the vertices by Quickhull, in the order of :func:`scan`.
+    """Find the vertices of the hull with Quickhull, and return their indices in the same order as :func:`scan`.
 
-    The stack contains edges PQ of a growing polygon of vertices, each with the rows to the right of PQ.
+    The stack contains edges PQ of a growing polygon of vertices. Each edge is stored with the rows to the right of PQ.
     """
     start = _farthest(X, (0.0, 0.0))
     opposite = _farthest(X, point(X, start))
@@ -172,7 +179,7 @@ def _highest(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
         if abs(above) <= bound + best_bound:
             above = higher(A, B, x, point(X, best), c)
             if above == 0.0:
-                # The heights are equal: seen from P, the row nearer to Q lies to the left of the other row.
+                # The heights are equal. The row nearer to Q is the one that lies to the left of the other, seen from P.
                 above = turn(A, point(X, best), x, gaps[P], c)
         if above > 0.0:
             best, best_height, best_bound = row, height, bound
@@ -240,9 +247,9 @@ def higher(P, Q, X, Y, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _exact_turn(A, B, C, c):  # type: ignore[no-untyped-def]
-    """Compute the value of :func:`turn_and_bound` as an expansion.
+    """Compute the value of :func:`turn_and_bound` exactly, as an expansion (a sum of floats that do not overlap).
 
-    It is the determinant of the matrix whose rows are ``(1 + c‖x‖², x)`` for x = A, B and C.
+    The value is the determinant of the matrix whose rows are ``(1 + c‖x‖², x)`` for x = A, B and C.
     """
     total = np.empty(0)
     for P, Q, R in ((A, B, C), (B, C, A), (C, A, B)):
@@ -252,40 +259,40 @@ def _exact_turn(A, B, C, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _cross(Q, R):  # type: ignore[no-untyped-def]
-    """Compute the cross product ``Q×R`` as an expansion."""
+    """Compute the cross product ``Q×R`` exactly, as an expansion (a sum of floats that do not overlap)."""
     return _plus(_product(Q[0], R[1]), -_product(Q[1], R[0]))
 
 
 @njit(cache=True, error_model="numpy")
 def _one_plus(c, P):  # type: ignore[no-untyped-def]
-    """Compute ``1 + c‖P‖²`` as an expansion."""
+    """Compute ``1 + c‖P‖²`` exactly, as an expansion (a sum of floats that do not overlap)."""
     return _plus(np.ones(1), _times(np.array([c]), _plus(_product(P[0], P[0]), _product(P[1], P[1]))))
 
 
 @njit(cache=True, error_model="numpy")
 def _square(A, B):  # type: ignore[no-untyped-def]
-    """Compute ``‖B - A‖²`` as an expansion."""
+    """Compute ``‖B - A‖²`` exactly, as an expansion (a sum of floats that do not overlap)."""
     s0, s1 = _difference(B[0], A[0]), _difference(B[1], A[1])
     return _plus(_times(s0, s0), _times(s1, s1))
 
 
 @njit(cache=True, error_model="numpy")
 def _difference(a, b):  # type: ignore[no-untyped-def]
-    """Compute ``a - b`` as an expansion."""
+    """Compute the difference of two floats exactly, as an expansion (a sum of floats that do not overlap)."""
     out = np.empty(2)
     return out[: _grow(out, _grow(out, 0, -b), a)]
 
 
 @njit(cache=True, error_model="numpy")
 def _product(a, b):  # type: ignore[no-untyped-def]
-    """Compute ``a b`` as an expansion."""
+    """Compute the product of two floats exactly, as an expansion (a sum of floats that do not overlap)."""
     out = np.empty(2)
     return out[: _grow(out, _grow(out, 0, fma(a, b, -(a * b))), a * b)]
 
 
 @njit(cache=True, error_model="numpy")
 def _plus(e, f):  # type: ignore[no-untyped-def]
-    """Add two expansions."""
+    """Add two expansions (sums of floats that do not overlap) exactly."""
     out = np.empty(e.size + f.size)
     out[: e.size] = e
     size = e.size
@@ -296,7 +303,7 @@ def _plus(e, f):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _times(e, f):  # type: ignore[no-untyped-def]
-    """Multiply two expansions."""
+    """Multiply two expansions (sums of floats that do not overlap) exactly."""
     out = np.empty(2 * e.size * f.size)
     size = 0
     for j in range(e.size):
@@ -308,7 +315,10 @@ def _times(e, f):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _grow(out, size, a):  # type: ignore[no-untyped-def]
-    """Add the float a to the expansion ``out[:size]`` in place, dropping zeros; return the new size."""
+    """Add the float a to the expansion ``out[:size]`` in place; return its new size.
+
+    An expansion is a sum of floats that do not overlap. Floats that become 0 are removed.
+    """
     kept = 0
     for k in range(size):
         total = a + out[k]
@@ -326,5 +336,8 @@ def _grow(out, size, a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _sign(e):  # type: ignore[no-untyped-def]
-    """Return the sign of an expansion: the sign of its last float, which outweighs the sum of all other floats."""
+    """Return the sign of an expansion, or 0 if the expansion is empty.
+
+    The sign is that of the last float, whose absolute value exceeds that of the sum of all other floats.
+    """
     return np.sign(e[e.size - 1]) if e.size else 0.0

@@ -142,8 +142,9 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
 def closest_vertices(X_a: Points, X_b: Points, *, c: float = 1.0) -> tuple[int, int]:
     """Find the row of X_a and the row of X_b that are closest to each other in hyperbolic distance.
 
-    The paper applies this to the vertices of two hulls and uses the midpoint of the pair as reference point; see
-    :func:`hull_midpoint`. For the closest points of the hulls themselves, see :func:`hyplearn.geometry.closest_points`.
+    Chien, Pan, Tabaghi and Milenkovic (2021) apply this to the vertices of two convex hulls, and use the midpoint of
+    the pair as reference point; see :func:`hull_midpoint`. For the closest points of the hulls themselves, see
+    :func:`hyplearn.geometry.closest_points`.
 
     Parameters
     ----------
@@ -172,7 +173,9 @@ def closest_vertices(X_a: Points, X_b: Points, *, c: float = 1.0) -> tuple[int, 
 
 
 def hull_midpoint(X_a: Points, X_b: Points, *, c: float = 1.0) -> Array:
-    """Compute the paper's reference point: the midpoint between the closest vertices of the hulls of two classes.
+    """Compute the midpoint between the closest vertices of the convex hulls of two classes.
+
+    Chien, Pan, Tabaghi and Milenkovic (2021) use it as the reference point of their classifiers.
 
     Examples
     --------
@@ -268,8 +271,8 @@ def _largest_norm(X, p, gap_p, gaps, c, extreme):  # type: ignore[no-untyped-def
     squares = np.full(SECTORS, -1.0)
     for i in range(X.shape[0]):
         k0, k1 = klein(X, i, p, gap_p, gaps, c)
-        # The sector is determined by the position of the row's direction along the diamond |k0| + |k1| = 1, from 0 to
-        # 4, which increases with the angle but is computed without an arc tangent.
+        # The sector is computed from the position of the row's direction along the diamond |k0| + |k1| = 1. This number
+        # from 0 to 4 increases with the angle, but needs no arc tangent.
         along = 1.0 + k1 / max(abs(k0) + abs(k1), 1e-300)
         sector = int((along if k0 >= 0.0 else 4.0 - along) * (SECTORS / 4)) % SECTORS
         square = k0 * k0 + k1 * k1
@@ -310,15 +313,18 @@ def _is_outside(X, i, polygon, gaps, c):  # type: ignore[no-untyped-def]
         A, B = point(X, polygon[j]), point(X, polygon[(j + 1) % m])
         if turn(A, B, x, gaps[polygon[j]], c) < 0.0:
             return True
-    # If the polygon is a segment AB, a row on its geodesic is outside if the row is farther from A than B is, or
-    # farther from B than A is. If the polygon is a point, every other row is outside.
+    # If the polygon is a segment AB, a row on the geodesic through A and B is outside if it is farther from A than B
+    # is, or farther from B than A is. If the polygon is a point, every other row is outside.
     A, B = point(X, polygon[0]), point(X, polygon[m - 1])
     return m < 3 and (farther(A, x, B) > 0.0 or farther(B, x, A) > 0.0)
 
 
 @njit(cache=True, error_model="numpy")
 def _closest_pair(X_a, X_b, gaps_a, gaps_b):  # type: ignore[no-untyped-def]
-    """Return the indices (i, j) of the first pair of rows x and y with the smallest ``‖x - y‖² / (g_x g_y)``."""
+    """Return the indices (i, j) of the closest pair of rows x and y, or of the first if there are several.
+
+    The pair has the smallest ``‖x - y‖² / (g_x g_y)``, where g denotes the gap of a point.
+    """
     least, at = np.inf, (0, 0)
     inverse_b = 1.0 / gaps_b
     for i in range(X_a.shape[0]):

@@ -46,14 +46,14 @@ def add(total, error, a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def add_square(total, error, a):  # type: ignore[no-untyped-def]
-    """Add ``a²`` to the unevaluated sum ``total + error``; return the new pair."""
+    """Add ``a²`` to the unevaluated sum ``total + error``, a pair of floats; return the new pair."""
     square = a * a
     return add(total, error + fma(a, a, -square), square)
 
 
 @njit(cache=True, error_model="numpy")
 def add_up(t0, t1, t2, t3, error):  # type: ignore[no-untyped-def]
-    """Combine four partial sums and their common error into one unevaluated sum."""
+    """Add four partial sums and their common error; return the unevaluated sum ``total + error`` as a pair."""
     t0, error = add(t0, error, t1)
     t2, error = add(t2, error, t3)
     return add(t0, error, t2)
@@ -61,14 +61,14 @@ def add_up(t0, t1, t2, t3, error):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def gap_from(total, error, c):  # type: ignore[no-untyped-def]
-    """Compute ``1 - c (total + error)``, accurate to the last digit."""
+    """Compute ``1 - c (total + error)`` from a pair of floats, accurate to the last digit."""
     scaled = c * total
     return (1.0 - scaled) - (fma(c, total, -scaled) + c * error)
 
 
 @njit(cache=True, error_model="numpy")
 def gap_of(X, i, p, c):  # type: ignore[no-untyped-def]
-    """Compute ``1 - c‖x‖²`` for row i of X, accurate to the last digit; only the length of ``p`` is used."""
+    """Compute ``1 - c‖x‖²`` for row i of X, accurate to the last digit; the number of coordinates is ``len(p)``."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     e0, e1, e2, e3 = 0.0, 0.0, 0.0, 0.0
     d = len(p)
@@ -260,7 +260,10 @@ def half_sinh_pairs(X, columns, gap_x, gap_y, c, out):  # type: ignore[no-untype
 
 @njit(cache=True, error_model="numpy")
 def _rescale(x, columns, lengths):  # type: ignore[no-untyped-def]
-    """Recompute, in place, the norms of differences ``x - y`` that may have lost digits to underflow or overflow."""
+    """Recompute those elements of ``lengths`` that may have lost digits to underflow or overflow.
+
+    On entry, ``lengths`` contains ``‖x - y‖`` for each column y of ``columns``.
+    """
     for k in range(lengths.size):
         if not SMALLEST_SAFE_SQUARE < lengths[k] ** 2 < np.inf:
             lengths[k] = _scaled_norm(x - columns[:, k])
@@ -330,11 +333,11 @@ def centred_sum(X: Array, q: Array, p: Array) -> Array:
     return centred_sum_at(X, np.arange(len(X)), q, p)
 
 
-# The next two functions process four rows at a time: the processor can compute the four sums in parallel, and each
-# element of the other vectors is loaded only once for the four rows.
+# The next two functions process four rows at a time. The processor can compute the four sums in parallel, and each
+# element of the vectors that all rows share, such as w and p, is loaded once for the four rows.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def centred_dot_at(X, index, w, p):  # type: ignore[no-untyped-def]
-    """Compute ``⟨x_i - p, w⟩`` for every i in ``index``; subtracting p first avoids cancellation near p."""
+    """Compute ``⟨x_i - p, w⟩`` for every i in ``index``; subtracting p first avoids cancellation if x_i is near p."""
     out = np.empty(index.size)
     whole = index.size - index.size % 4
     for k in range(0, whole, 4):
@@ -356,7 +359,7 @@ def centred_dot_at(X, index, w, p):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def centred_sum_at(X, index, q, p):  # type: ignore[no-untyped-def]
-    """Compute ``Σ_k q_k (x_i - p)``, where ``i = index[k]``."""
+    """Compute ``Σ_k q_k (x_i - p)``, where i is ``index[k]`` and x_i is row i of X."""
     out = np.zeros(X.shape[1])
     whole = index.size - index.size % 4
     for k in range(0, whole, 4):

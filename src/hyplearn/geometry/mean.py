@@ -125,7 +125,8 @@ def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
 def _start(X: Array, gaps: Array, weights: Array, c: float) -> Array:
     """Choose the initial point: the mean of a sample, or the origin.
 
-    The origin is used if there are few rows, if all weights in the sample are 0, or if its mean is near the rim.
+    The origin is used if there are few rows, if all weights in the sample are 0, or if the mean of the sample is near
+    the rim.
     """
     stride = min(len(X) // SAMPLE, SAMPLE_STRIDE)
     some = np.ascontiguousarray(weights[::stride]) if stride > 1 else weights[:0]
@@ -149,7 +150,7 @@ def _normalised(weights: Array | None, n: int) -> Array:
 
 
 def _all_alike(X: Array, weights: Array) -> bool:
-    """Return whether all rows of positive weight are equal."""
+    """Return whether all rows with a positive weight are equal."""
     kept = np.flatnonzero(weights)
     first = X[kept[0]]
     return bool(np.array_equal(X[kept[-1]], first) and np.all(X[kept] == first))
@@ -158,11 +159,13 @@ def _all_alike(X: Array, weights: Array) -> bool:
 class MeanEquations:
     """Gradient and Hessian, at m, of half the mean squared distance to the rows, in frame coordinates and for c = 1.
 
-    A row of weight w has the logarithm v at m, with length ρ and direction v̂. ``stiffness`` is ``Σ w ρ coth ρ``, an
-    upper bound on the eigenvalues of the Hessian. ``pull`` is ``Σ w v``, the negative gradient, and ``residual`` is its
-    length. ``variance`` is ``Σ w ρ²``. ``hessian`` takes one of three forms: the Hessian as a matrix, which is
-    ``stiffness`` times the identity minus ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``; a function that multiplies the Hessian of a
-    sample by a vector; or None if a subclass computes the products itself.
+    For a row of weight w, let v be its logarithm at m, ρ the length of v, and v̂ the direction of v. Then ``stiffness``
+    is ``Σ w ρ coth ρ``, an upper bound on the eigenvalues of the Hessian, and ``pull`` is ``Σ w v``, the negative
+    gradient. ``residual`` is the length of ``pull``, and ``variance`` is ``Σ w ρ²``.
+
+    ``hessian`` takes one of three forms: the Hessian as a matrix, which is ``stiffness`` times the identity minus
+    ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``; a function that multiplies the Hessian of a sample by a vector; or None if a subclass
+    computes the products with the Hessian itself.
     """
 
     def __init__(self, m: Array, c: float, stiffness: float, pull: Array, hessian: Hessian, variance: float) -> None:
@@ -171,14 +174,14 @@ class MeanEquations:
         self.residual = float(np.linalg.norm(pull))
 
     def newton_step(self) -> Array:
-        """Compute the step to the minimum of the quadratic model of the objective."""
+        """Compute the step from m to the minimum of the quadratic model of the objective, in frame coordinates."""
         assert self.hessian is not None
         if callable(self.hessian):
             return _solve_by_products(self.hessian, self.pull, SAMPLE_FORCING)
         return np.linalg.solve(self.hessian, self.pull)
 
     def majorising_step(self) -> Array:
-        """Compute the step to the minimum of a quadratic upper bound of the objective."""
+        """Compute the step from m to the minimum of a quadratic upper bound of the objective, in frame coordinates."""
         return self.pull / self.stiffness
 
     def moved(self, step: Array) -> Array:
@@ -198,7 +201,7 @@ class _RowEquations(MeanEquations):
         if X.shape[1] <= FEW_DIMENSIONS:
             super().__init__(m, c, *summed_equations(X, gaps, weights, m, c))
             return
-        # Row i in frame coordinates is along_i (x_i - m) + base_i m.
+        # The frame coordinates of row i are along_i (x_i - m) + base_i m; see _fill_numbers.
         self.numbers = np.empty((3, len(X))) if numbers is None else numbers
         self.along, self.base, self.radial = self.numbers
         stiffness, pull, variance = 0.0, np.zeros(X.shape[1]), 0.0
@@ -212,7 +215,7 @@ class _RowEquations(MeanEquations):
         super().__init__(m, c, stiffness, pull, None, variance)
 
     def at(self, m: Array) -> "_RowEquations":
-        """Compute the equations at another point; the coefficient arrays of this object are reused and overwritten."""
+        """Return the equations at another point; they reuse and overwrite the coefficient arrays of this object."""
         return _RowEquations(self.X, self.gaps, self.weights, m, self.c, self.numbers)
 
     def newton_step(self) -> Array:
@@ -222,7 +225,10 @@ class _RowEquations(MeanEquations):
         return _solve_by_products(self.hessian_times, self.pull, min(0.1, self.residual))
 
     def hessian_times(self, u: Array) -> Array:
-        """Multiply the Hessian by u: ``Σ w (ρ coth ρ · u - (ρ coth ρ - 1) ⟨v̂, u⟩ v̂)``."""
+        """Multiply the Hessian by u: return ``Σ w (ρ coth ρ · u - (ρ coth ρ - 1) ⟨v̂, u⟩ v̂)``.
+
+        The symbols are those of :class:`MeanEquations`.
+        """
         projected = self.along * centred_dot(self.X, u, self.m) + self.base * (self.m @ u)
         q = self.weights * self.radial * projected
         return self.stiffness * u - centred_sum(self.X, q * self.along, self.m) - (q @ self.base) * self.m
@@ -241,7 +247,10 @@ def summed_equations(X: Array, gaps: Array, weights: Array, m: Array, c: float) 
 
 
 def sample_hessian(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> Callable[[Array], Array]:
-    """Return a function that multiplies the Hessian of a sample at m by a vector, for use in many dimensions."""
+    """Return a function that multiplies the Hessian of a sample at the point m by a vector.
+
+    This is meant for many dimensions, in which the Hessian is not computed as a matrix.
+    """
     return _RowEquations(X, gaps, weights, m, c).hessian_times
 
 
@@ -271,8 +280,9 @@ def _summed_columns(X: Array, gaps: Array, weights: Array, m: Array, c: float) -
 def _add_derivatives(columns, m, weights, numbers, pull, products):  # type: ignore[no-untyped-def]
     """Add ``Σ w along (x - m)`` of a chunk to ``pull``, and the lower triangle of ``Σ w radial v vᵀ`` to ``products``.
 
-    On entry, the columns contain ``x - m``. They are converted to the frame coordinates v in place, and the third row
-    of ``numbers``, which contains ``radial``, is multiplied by the weights.
+    The sums run over the rows x of the chunk, which have the weights w and the frame coordinates v at m. The rows of
+    ``numbers`` are ``along``, ``base`` and ``radial`` of :func:`_fill_numbers`. On entry, ``columns`` contains
+    ``x - m``. It is changed in place to v, and ``radial`` is multiplied by the weights.
     """
     along, base, radial = numbers[0], numbers[1], numbers[2]
     for i in range(weights.size):
@@ -295,9 +305,9 @@ def _add_derivatives(columns, m, weights, numbers, pull, products):  # type: ign
 def _fill_numbers(squares, gaps, weights, gap_m, c, along, base, radial):  # type: ignore[no-untyped-def]
     """Write ``along``, ``base`` and ``radial`` of each row; return ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``.
 
-    In frame coordinates for c = 1, row i is ``along_i (x_i - m) + base_i m``. For ρ > 0, ``radial_i`` is
-    ``(ρ coth ρ - 1) / ρ²``; at ρ = 0, where its value does not matter, it is 0. ``squares`` contains
-    ``‖x_i - m‖²``.
+    The sums run over the rows x_i with the weights w and the distances ρ from m, for c = 1. Row i has the frame
+    coordinates ``along_i (x_i - m) + base_i m``. If ρ > 0, ``radial_i`` is ``(ρ coth ρ - 1) / ρ²``; if ρ = 0, its value
+    does not matter, and 0 is written. ``squares`` contains ``‖x_i - m‖²``.
     """
     stiffness, base_sum, variance, bending, root = 0.0, 0.0, 0.0, c / gap_m, 2.0 * math.sqrt(c)
     for i in range(gaps.size):

@@ -123,7 +123,7 @@ def half_space_to_ball(Y: Points, *, c: float = 1.0) -> Array:
 
 
 def _check_on_hyperboloid(X: Array) -> None:
-    """Raise an error if a row does not lie on the hyperboloid; X⁰ may have a relative error of up to 1e-5."""
+    """Raise an error if a row does not lie on the hyperboloid; relative errors of X⁰ of up to 1e-5 are accepted."""
     if X.shape[-1] < 2:
         raise ValueError(
             f"A point of the hyperboloid must have at least 2 coordinates; got {X.shape[-1]}.\n"

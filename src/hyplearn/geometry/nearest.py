@@ -33,24 +33,32 @@ DEEPEST = 64
 # Numbers of queries and points per matrix product. They are large enough for efficiency, but small enough for the
 # product (2 MiB) to fit into the cache.
 PRODUCT_QUERIES, PRODUCT_POINTS = 256, 1024
-# Number of points whose lower bounds on the key are compared together before any of their keys is computed.
+# Number of points per group in _rank. If the lower bounds on the keys exclude all points of a group, none of these keys
+# is computed.
 LANE = 64
 
 
 class NearestTree(NamedTuple):
     """k-d tree stored as arrays; the children of node i are the nodes 2i + 1 and 2i + 2."""
 
-    X: Array  # points in the order of the tree, as float64
-    gaps: Array  # gaps 1 - c‖x‖² of the points
-    rows: Array  # row numbers of the points before sorting
-    bounds: Array  # start and end of the range of points of each node, of shape (n_nodes, 2)
-    lower: Array  # smallest value of each coordinate among the points of each node
-    upper: Array  # largest value of each coordinate among the points of each node
-    widest: Array  # largest gap 1 - c‖x‖² among the points of each node
+    # Points in the order of the tree, as float64.
+    X: Array
+    # Gap 1 - c‖x‖² of each point.
+    gaps: Array
+    # Row number of each point before the points were sorted.
+    rows: Array
+    # Start and end of each node's range of points, of shape (n_nodes, 2).
+    bounds: Array
+    # Smallest value of each coordinate among the points of each node, of shape (n_nodes, d).
+    lower: Array
+    # Largest value of each coordinate among the points of each node, of shape (n_nodes, d).
+    upper: Array
+    # Largest gap 1 - c‖x‖² among the points of each node.
+    widest: Array
 
 
 def nearest_tree(X: Array, gaps: Array) -> NearestTree:
-    """Build the k-d tree of validated points with the given gaps; in many dimensions it has a single node."""
+    """Build the k-d tree of validated points with the given gaps; in many dimensions, the tree is a single node."""
     n, d = X.shape
     depth = max(0, math.ceil(math.log2(n / LEAF))) if d <= MOST_BOXED else 0
     X, nodes = X.astype(np.float64), 2 ** (depth + 1) - 1
@@ -66,7 +74,7 @@ def nearest_tree(X: Array, gaps: Array) -> NearestTree:
 
 @njit(cache=True, nogil=True)
 def _build(X, gaps, rows, bounds, lower, upper, widest):  # type: ignore[no-untyped-def]
-    """Sort ``rows`` so that each node is a contiguous range, and write the other arrays of the tree.
+    """Sort ``rows`` so that the points of each node are contiguous, and fill the other arrays of the tree.
 
     Each node is split at the median of the coordinate that varies most among its points.
     """
@@ -112,7 +120,10 @@ def _partition(values, rows, first, last, middle):  # type: ignore[no-untyped-de
 
 
 def nearest(tree: NearestTree, Q: Array, gaps: Array, k: int, c: float) -> tuple[Array, Array]:
-    """Return distances and row numbers of the k nearest points of each query, nearest first, both of shape (n, k)."""
+    """Return the distances and row numbers of the k points nearest to each query, as two arrays of shape (n, k).
+
+    The points nearest to a query are sorted by increasing distance.
+    """
     Q = Q.astype(np.float64, copy=False)
     _, places = least_keys(tree, Q, k)
     distances = np.empty(places.shape)
@@ -121,7 +132,10 @@ def nearest(tree: NearestTree, Q: Array, gaps: Array, k: int, c: float) -> tuple
 
 
 def least_keys(tree: NearestTree, Q: Array, k: int) -> tuple[Array, Array]:
-    """Return the k smallest keys of each query and the positions of their points in the tree, both of shape (n, k)."""
+    """Find the k points with the smallest keys ``‖x - y‖² / (1 - c‖y‖²)`` for each query x.
+
+    Return the keys and the positions of the points in the tree, as two arrays of shape (n, k).
+    """
     keys, places = np.full((len(Q), k), np.inf), np.full((len(Q), k), -1)
     if len(tree.bounds) > 1 or len(tree.X) <= LEAF:
         _search(Q, tree, keys, places)
@@ -132,9 +146,9 @@ def least_keys(tree: NearestTree, Q: Array, k: int) -> tuple[Array, Array]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _search(Q, tree, keys, places):  # type: ignore[no-untyped-def]
-    """Write the k smallest keys of each query and the positions of their points.
+    """Write the k smallest keys of each query to ``keys``, and the positions of their points to ``places``.
 
-    The search is depth-first and visits nearer boxes first.
+    The tree is searched depth-first. Nearer boxes are visited first, and boxes without small keys are skipped.
     """
     X, gaps, rows, bounds, lower, upper, widest = tree
     waiting, least = np.empty(DEEPEST, dtype=np.int64), np.empty(DEEPEST)
@@ -162,7 +176,10 @@ def _search(Q, tree, keys, places):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def box_bound(Q, i, lower, upper, widest, node):  # type: ignore[no-untyped-def]
-    """Compute a lower bound on the keys of a node's points: squared distance to the box, divided by the largest gap."""
+    """Return a lower bound on the keys ``‖x - y‖² / (1 - c‖y‖²)`` of all points y of a node, where x is query i.
+
+    The bound is the squared distance from x to the box of the node, divided by the largest gap in the box.
+    """
     square = 0.0
     for j in range(Q.shape[1]):
         outside = max(0.0, lower[node, j] - Q[i, j], Q[i, j] - upper[node, j])
@@ -181,7 +198,10 @@ def key_of(Q, i, X, place, gaps):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _insert(keys, places, rows, key, place):  # type: ignore[no-untyped-def]
-    """Insert a key and its place into the sorted arrays, and drop the last of each; ties are sorted by row number."""
+    """Insert a key and its place into the sorted arrays, and drop the last element of each array.
+
+    Equal keys are sorted by row number.
+    """
     k = keys.size - 1
     if key == keys[k] and places[k] >= 0 and rows[places[k]] < rows[place]:
         return
@@ -192,7 +212,7 @@ def _insert(keys, places, rows, key, place):  # type: ignore[no-untyped-def]
 
 
 def _search_products(tree: NearestTree, Q: Array, keys: Array, places: Array) -> None:
-    """Write the same results as :func:`_search`; matrix products, not boxes, determine which keys are computed."""
+    """Write the same results as :func:`_search`, but find the smallest keys with matrix products instead of boxes."""
     squares = np.einsum("ij,ij->i", tree.X, tree.X)
     for cut in _cuts(len(Q), PRODUCT_QUERIES):
         for part in _cuts(len(tree.X), PRODUCT_POINTS):
@@ -206,9 +226,12 @@ def _cuts(n: int, step: int) -> Iterator[slice]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _rank(Q, tree, products, start, squares, keys, places):  # type: ignore[no-untyped-def]
-    """Compute and insert the keys that may be among the k smallest, given the dot products of queries and points."""
+    """Compute the keys that may be among the k smallest of their query, and insert them into ``keys``.
+
+    ``products`` contains the dot products of the queries and the points, from which lower bounds on keys are computed.
+    """
     # With u = 2⁻⁵³, the error of a dot product of d terms is at most d u ‖x‖ ‖y‖ ≤ d u (‖x‖² + ‖y‖²) / 2. The factor
-    # 4 (d + 8) also covers the rounding errors of ‖x‖² and ‖y‖², and those of the comparison.
+    # 4 (d + 8) is large enough for the rounding errors of ‖x‖², of ‖y‖² and of the comparison, too.
     safe = 1.0 - 4.0 * (Q.shape[1] + 8) * 2.0**-53
     X, gaps, rows = tree.X, tree.gaps, tree.rows
     near = gaps[start : start + products.shape[1]]
@@ -227,7 +250,7 @@ def _rank(Q, tree, products, start, squares, keys, places):  # type: ignore[no-u
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _count(products, own, squares, gaps, safe, key):  # type: ignore[no-untyped-def]
-    """Count the points whose key may be at most the given key; the compiler vectorises this loop."""
+    """Count the points whose keys may be less than or equal to ``key``, in a loop that the compiler can vectorise."""
     number = 0
     for j in range(products.size):
         number += safe * (own + squares[j]) - 2.0 * products[j] <= key * gaps[j]
@@ -236,7 +259,7 @@ def _count(products, own, squares, gaps, safe, key):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _half_sinhs(Q, gaps_q, X, gaps, places, c, out):  # type: ignore[no-untyped-def]
-    """Write ``sinh(√c d / 2)`` to ``out``, where d is the distance from each query to each of its nearest points."""
+    """Write ``sinh(√c d / 2)`` to ``out`` for the distances d from each query to the points at positions ``places``."""
     for i in range(Q.shape[0]):
         for k in range(places.shape[1]):
             place = places[i, k]

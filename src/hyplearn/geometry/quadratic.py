@@ -12,8 +12,8 @@ from hyplearn.types import Array
 EPS = float(np.finfo(float).eps)
 # Distance (for c = 1) below which points count as equal: about the rounding error of a combination of a thousand rows.
 TOUCHING = 1e-12
-# FACES is the maximum number of calls of _solve_face, which minimises exactly over the rows of positive weight. Before
-# each call, _exchange moves weight between two rows at a time, in at most EXCHANGES steps per row of the hulls.
+# FACES is the maximum number of calls of _solve_face, which finds the best weights for the rows of positive weight.
+# Before each call, _exchange moves weight between two rows at a time, in at most EXCHANGES steps per row of the hulls.
 FACES = 20
 EXCHANGES = 20
 # Maximum number of linear systems solved in one call of _solve_face.
@@ -27,9 +27,9 @@ def minimise(H: Array, w: Array, n_a: int, tol: float) -> Array:
     hull. The weights of each hull sum to 1.
     """
     w = w.copy()
-    # _exchange finds the rows of positive weight, and _solve_face finds their weights. Repeat both until _exchange
-    # reaches ``tol``, or until wᵀ H w is 0 up to rounding. In the second case, the points that w defines in the two
-    # hulls are equal, because wᵀ H w is about the square of their distance if they are close.
+    # _exchange finds the rows of positive weight, and _solve_face finds their weights. Repeat both until the gain of
+    # _exchange is at most ``tol``, or until wᵀ H w is 0 up to rounding. In the second case, the points that w defines
+    # in the two hulls are equal, because wᵀ H w is about the square of their distance if they are close.
     for _ in range(FACES):
         if _exchange(H, w, n_a, tol, EXCHANGES * len(w)) <= tol or w @ H @ w < (0.1 * TOUCHING) ** 2:
             break
@@ -41,9 +41,10 @@ def minimise(H: Array, w: Array, n_a: int, tol: float) -> Array:
 def _exchange(H, w, n_a, tol, max_steps):  # type: ignore[no-untyped-def]
     """Repeatedly move weight, in place, from one row to another row of the same hull; return the last ``gain``.
 
-    Each step chooses a row of positive weight and another row such that the derivative of ``wᵀ H w / 2`` with respect
-    to the weight of the first row exceeds that of the second row the most. The gain is this difference. Stop if it is
-    at most ``tol``, or after ``max_steps`` steps.
+    The gain of two rows of a hull is the derivative of ``wᵀ H w / 2`` with respect to the weight of the first row,
+    minus the derivative with respect to the weight of the second row. Each step considers all pairs whose first row has
+    a positive weight, and moves weight from the first to the second row of the pair with the largest gain. Stop if this
+    gain is at most ``tol``, or after ``max_steps`` steps.
     """
     gradient = H @ w
     n = w.size
@@ -71,9 +72,9 @@ def _exchange(H, w, n_a, tol, max_steps):  # type: ignore[no-untyped-def]
 
 
 def _solve_face(H: Array, w: Array, n_a: int) -> None:
-    """Minimise ``wᵀ H w / 2`` over the rows of positive weight, and change w in place.
+    """Minimise ``wᵀ H w / 2`` over the weights w of those rows whose weight is positive, and change w in place.
 
-    Rows whose weights would become negative are dropped: their weights become 0.
+    If a weight would become negative, it is set to 0.
     """
     for _ in range(DROPS):
         used = np.flatnonzero(w > 0)
@@ -99,13 +100,13 @@ def _solve_face(H: Array, w: Array, n_a: int) -> None:
 
 
 def _face_minimum(face: Array, first: Array) -> Array | None:
-    """Minimise ``wᵀ face w / 2`` over weights of any sign that sum to 1 in each hull; return None on failure."""
+    """Return the weights w of any sign that minimise ``wᵀ face w / 2`` and sum to 1 in each hull; None on failure."""
     ones = np.column_stack([first, ~first]).astype(float)
     scale = max(face.diagonal().max(), EPS)
     try:
         # The term with ``ones`` is constant for weights that sum to 1 in each hull, so it does not change the solution.
-        # With this term, the matrix is positive definite if the rows are independent. The multiple of the identity is
-        # as small as rounding errors, and compensates for them.
+        # It makes the matrix positive definite if the rows are independent. The added multiple of the identity is of
+        # the size of rounding errors; it prevents them from making the matrix indefinite.
         factor = cho_factor(face + scale * (ones @ ones.T) + len(face) * EPS * scale * np.eye(len(face)))
         columns = cho_solve(factor, ones)
         best: Array = columns @ np.linalg.solve(ones.T @ columns, np.ones(2))

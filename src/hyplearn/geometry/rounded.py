@@ -34,7 +34,7 @@ def in_blocks(function: Callable[[Array, Array, float], Array], x: Array, y: Arr
     out, step = np.empty(X.shape), max(1, BLOCK // shape[-1])
     for start in range(0, len(X), step):
         part = slice(start, start + step)
-        # For a single vector, norms and gaps are scalars, whose arithmetic is ten times as fast as that of arrays.
+        # A single row is passed as a vector. Its norm and gap are then scalars, whose arithmetic is ten times as fast.
         rows = 0 if len(X) == 1 else part
         out[rows] = function(X[rows] * scale, Y[rows] * scale, c / scale / scale)
     return (out / scale).reshape(shape)
@@ -63,7 +63,7 @@ def arrived(v: Array, p: Array, c: float) -> Array:
     unit = np.where(moves[..., None], v / size[..., None], 1.0)
     length, gap_p, root = Twofold.product_of(unit, unit).sum().sqrt(), _gap(p, c), Twofold.of(np.asarray(c)).sqrt()
     time = root * length / gap_p
-    # ``size`` is limited to FARTHEST / time, because ``size * time`` might overflow. It is 0 for rows with v = 0.
+    # ``size`` is limited to FARTHEST / time, because ``size * time`` might overflow. ``size`` is 0 for rows with v = 0.
     with np.errstate(over="ignore"):
         size = moves * np.minimum(size, FARTHEST / time.high)
     epsilon = -((time * (-2.0 * size)).expm1())

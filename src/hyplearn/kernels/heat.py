@@ -60,9 +60,10 @@ def heat_profile(rho: Array, scale: float, dimension: int) -> Array:
 
 
 def _log_profile(rho: Array, s: float, m: int) -> Array:
-    """Compute ``log(Φ_m e^{-sρ²})`` up to a constant that does not depend on ρ.
+    """Compute ``log(Φ_m e^{-sρ²})`` (see the module docstring), up to a constant that does not depend on ρ.
 
-    ``terms[j]`` is ``Φ_j (cosh ρ + 1)^j step^j``. The powers of ``step`` keep these numbers within the range of floats.
+    The array ``terms`` contains ``Φ_j (cosh ρ + 1)^j step^j`` for each j. The powers of ``step`` keep
+    these numbers within the range of floats.
     """
     gammas = heat_coefficients(rho, m)
     step = np.minimum(1.0, (m / np.e + 1) / (1 + s * gammas[0]))
@@ -77,7 +78,10 @@ def _log_profile(rho: Array, s: float, m: int) -> Array:
 
 
 def heat_coefficients(rho: Array, m: int) -> Array:
-    """Compute the coefficients ``γ̂_k`` for k from 1 to m, as an array of shape (m, n) for n distances."""
+    """Compute the coefficients ``γ̂_k`` of the module docstring for k from 1 to m, as an array of shape (m, n).
+
+    Here n is the number of distances ``rho``.
+    """
     tau = np.tanh(rho / 2) ** 2
     out = np.empty((m, len(rho)))
     out[0] = np.divide(2 * rho, np.tanh(rho / 2), out=np.full_like(rho, 4.0), where=rho > 0)

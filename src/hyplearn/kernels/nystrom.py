@@ -84,7 +84,7 @@ class LandmarkKernel:
 
 @dataclass(frozen=True)
 class KernelMap:
-    """Map from points x to rows ``K(x, L) P``, for landmarks L and P = ``projection`` of shape (n_landmarks, m)."""
+    """Map from points x to rows ``K(x, L) P``, with the landmarks L and the matrix P, stored as ``projection``."""
 
     kernel: LandmarkKernel
     projection: Array

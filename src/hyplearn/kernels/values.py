@@ -23,7 +23,8 @@ LANDMARKS = 512
 def landmark_columns(landmarks: Array, c: float) -> Array:
     """Return a column for each landmark, with its scaled coordinates and the inverse of its gap."""
     columns = [_padded(_unit(c) * landmarks).T, 1.0 / row_gaps(landmarks, c)[None]]
-    return np.ascontiguousarray(np.concatenate(columns))  # in this layout, loops over landmarks are vectorised
+    # The compiler can vectorise loops over landmarks if each coordinate is contiguous.
+    return np.ascontiguousarray(np.concatenate(columns))
 
 
 def fill_with_laplacian(X: Array, gaps: Array, columns: Array, c: float, power: float, out: Array) -> None:
@@ -60,7 +61,7 @@ def _unit(c: float) -> float:
 # function, because LLVM could not inline a version loaded from the cache.
 @njit(inline="always", error_model="numpy")
 def _rises(x, factor, columns, part, values):  # type: ignore[no-untyped-def]
-    """Write ``t = factor ‖x - y‖² / g_y`` to ``values`` for the landmarks y in the block ``part``.
+    """Write ``t = factor ‖x - y‖² / g_y`` to ``values``, for each landmark y in the block ``part``, with its gap g_y.
 
     Squares are added in groups of four, which limits rounding errors.
     """

@@ -20,7 +20,7 @@ from hyplearn.types import Array
 
 
 class BaselineRows(NamedTuple):
-    """Points (as float64), class codes and weights of the training rows of positive weight.
+    """Points (as float64), class codes and weights of the training rows whose weights are positive.
 
     ``data`` is a :class:`TrainingData` object that contains the same rows.
     """
@@ -33,7 +33,7 @@ class BaselineRows(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class BaselineClassifier(OneVsRest):
-    """Base class of the baselines; validation, row weights and one-vs-rest scheme are those of :class:`OneVsRest`.
+    """Base class of the baselines, which inherits validation, row weights and the one-vs-rest scheme.
 
     Subclasses implement :meth:`_train`, and override :meth:`_boundaries` unless they compute scores in the same way as
     :class:`~hyplearn.HyperboloidSVC`. Parameters are dataclass fields; the parameters shared by all subclasses are
@@ -47,8 +47,8 @@ class BaselineClassifier(OneVsRest):
     curvature: float = -1.0
     outside: str = "raise"
 
-    # These attributes are not annotated, because annotations would make them dataclass fields and therefore parameters,
-    # but most baselines do not have these parameters.
+    # These attributes are not annotated, because an annotation would make them dataclass fields and thus parameters,
+    # which most baselines do not have.
     reference = "origin"
     n_jobs = None
 
@@ -82,7 +82,7 @@ class BaselineClassifier(OneVsRest):
         return self
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Return the uncalibrated decision with the scores ``arsinh [n, x]`` of :class:`~hyplearn.HyperboloidSVC`."""
+        """Return the uncalibrated decision of :class:`~hyplearn.HyperboloidSVC`, whose scores are ``arsinh [n, x]``."""
         c, coef = absolute_curvature(self.curvature), fitted["coef_"]
         return Decision(self.classes_, c, "arsinh", coef, fitted["reference_"], np.zeros(len(coef)))
 
@@ -117,7 +117,7 @@ class BaselineClassifier(OneVsRest):
         return {**found, "dual_gap_": gaps}
 
     def _warn(self, message: str) -> None:
-        """Issue a ConvergenceWarning about some binary problems; ``fit`` reissues it at the line of its caller."""
+        """Issue a ConvergenceWarning about some binary problems; ``fit`` reissues it for the line of its caller."""
         warnings.warn(f"{type(self).__name__} {message}", ConvergenceWarning, stacklevel=2)
 
     def _calibrate(self, data: TrainingData, *, warned: bool, known: HeldOut | None = None) -> None:
@@ -134,19 +134,19 @@ class BaselineClassifier(OneVsRest):
 
 
 def check_positive(**values: object) -> None:
-    """Raise an error unless all values are positive finite numbers."""
+    """Check that all values are positive finite numbers; raise ValueError otherwise."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
             raise ValueError(f"{name} must be a positive finite number; got {value!r}.")
 
 
 def check_count(name: str, value: object) -> None:
-    """Raise an error unless the value is a positive integer."""
+    """Check that the value is a positive integer; raise ValueError otherwise."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise ValueError(f"{name} must be an integer of at least 1; got {value!r}.")
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    """Raise an error unless the value is one of the allowed names."""
+    """Check that the value is one of the allowed names; raise ValueError otherwise."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")

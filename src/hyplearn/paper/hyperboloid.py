@@ -314,8 +314,9 @@ def visit(R, y, weights, order, w, square):  # type: ignore[no-untyped-def]
     [w, w] is positive, the update also makes [w, w] larger than 1, so that w is not normalised. Successive updates with
     one row are therefore combined into one step.
 
-    Returns the number of updates, [w, w], and -1. If an update is impossible because [u, u] is not positive, the
-    function stops, and returns the number of updates, [u, u], and the index of the row.
+    If all updates are possible, the function returns the number of updates, [w, w], and -1. If an update is impossible
+    because [u, u] is not positive, the function stops, and returns the number of updates including this one, [u, u],
+    and the index of the row.
     """
     updates = 0
     for i in order:

@@ -125,7 +125,7 @@ class PaperSVC(BaselineClassifier):
         )
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Return the decision with the scores ``⟨f, w⟩``."""
+        """Return the decision whose scores are ``⟨f, w⟩``."""
         c, coef = absolute_curvature(self.curvature), fitted["coef_"]
         nothing = np.zeros(len(coef))
         return Decision(self.classes_, c, "frame", coef, fitted["reference_"], nothing, through_points=True)
@@ -164,9 +164,9 @@ def solve_sgd(
 
 
 def _dual_bound(here: MarginScan) -> tuple[float, float]:
-    """Return the factor t from 0 to 1 with the largest dual objective, and this objective.
+    """Return the factor t between 0 and 1 that maximises the dual objective, and the maximum.
 
-    The multipliers of rows inside the margin are ``α = t C``, and those of all other rows are 0.
+    The multipliers of the rows inside the margin are ``α = t C``, and those of all other rows are 0.
     """
     square = float(here.clamped @ here.clamped)
     t = min(1.0, here.clamped_cost / square) if square > 0 else float(here.clamped_cost > 0)
@@ -248,7 +248,7 @@ class AuthorsSVC(BaselineClassifier):
         return {"coef_": coef, "reference_": reference, "dropped_intercept_": intercepts, "n_iter_": n_iter}
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Return the decision with the scores ``⟨log_p(x), w⟩``.
+        """Return the decision whose scores are ``⟨log_p(x), w⟩``.
 
         The scores are ``⟨f, w⟩`` times half the gap of p, where f are the frame coordinates of x at p.
         """
@@ -326,6 +326,6 @@ class EuclideanSVC(BaselineClassifier):
         return {"coef_": W[:, :-1].copy(), "intercept_": column * W[:, -1], **found}
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Return the decision with the scores ``⟨x, w⟩ + b``."""
+        """Return the decision whose scores are ``⟨x, w⟩ + b``."""
         c, coef = absolute_curvature(self.curvature), fitted["coef_"]
         return Decision(self.classes_, c, "ball", coef, np.zeros_like(coef), fitted["intercept_"])

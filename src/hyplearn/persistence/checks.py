@@ -25,12 +25,12 @@ Check = Callable[[Found], None]
 
 
 def check_decision(found: Found) -> None:
-    """Raise if parts of the decision are inconsistent with each other or with the estimator."""
+    """Raise FlawError if parts of the decision are inconsistent with each other or with the estimator."""
     parts = decision_parts(found)
     needing = {"sharpness", "floor"} & parts.keys()
     if ("slopes" in parts) != ("offsets" in parts) or (needing and "slopes" not in parts):
         raise FlawError(
-            "the decision must have both slopes and offsets or neither; a sharpness or a floor requires both"
+            "the slopes and offsets of the decision must be stored together, and its sharpness and floor only with them"
         )
     if "mixing" in parts:
         _check_mixing(parts)
@@ -42,7 +42,10 @@ def check_decision(found: Found) -> None:
 
 
 def _check_mixing(parts: Found) -> None:
-    """Raise unless there are at least two problems, no sharpness, and slopes equal to the mixing matrix's diagonal."""
+    """Check that a decision with a mixing matrix is valid; raise FlawError otherwise.
+
+    The decision must have at least two problems, slopes equal to the diagonal of the mixing matrix, and no sharpness.
+    """
     mixing = parts["mixing"]
     if "slopes" not in parts or "sharpness" in parts or len(mixing) < 2:
         raise FlawError(
@@ -53,7 +56,7 @@ def _check_mixing(parts: Found) -> None:
 
 
 def check_descents(found: Found) -> None:
-    """Raise if the state of the stochastic gradient descent of ``partial_fit`` is incomplete."""
+    """Raise FlawError if the state of the stochastic gradient descent of ``partial_fit`` is incomplete."""
     group = ("_descents.w", "_descents.n_steps", "_descents.n_seen")
     present = [name for name in group if name in found]
     if present and len(present) < len(group):
@@ -61,22 +64,23 @@ def check_descents(found: Found) -> None:
 
 
 def check_support(found: Found) -> None:
-    """Raise unless ``support_`` contains distinct, sorted row numbers of the training data."""
+    """Check that ``support_`` contains distinct, sorted row numbers of the training data; raise FlawError otherwise."""
     support, n = found["support_"], found.get("_n_rows", 0)
     if support.size and (np.any(np.diff(support) <= 0) or support[-1] >= n):
         raise FlawError(f"support_ must be distinct, sorted row numbers below {n}")
 
 
 def check_first_order(found: Found) -> None:
-    """Raise if a first-order perceptron has a matrix that only second-order perceptrons have."""
+    """Raise FlawError if a first-order perceptron has a matrix that only second-order perceptrons have."""
     if found["_perceptrons.root"].size or found["_perceptrons.outside"].size:
         raise FlawError("_perceptrons.root and _perceptrons.outside must be empty for a first-order perceptron")
 
 
 def check_second_order(found: Found) -> None:
-    """Raise unless the matrices of a second-order perceptron are valid.
+    """Check the matrices ``root`` and ``outside`` of a second-order perceptron; raise FlawError if one is invalid.
 
-    ``root`` and ``outside`` must have the right numbers of columns, and ``outside`` must contain orthogonal projectors.
+    Both must have a valid number of columns. ``root`` must not be empty, and ``outside`` must contain orthogonal
+    projectors.
     """
     d = found["n_features_in_"]
     for part in ("root", "outside"):
@@ -89,7 +93,7 @@ def check_second_order(found: Found) -> None:
 
 
 def _is_projector(P: Array) -> bool:
-    """Return whether P is an orthogonal projector up to PROJECTOR_TOL, with a rounded trace from 0 to len(P)."""
+    """Return whether P is an orthogonal projector up to PROJECTOR_TOL; its rounded trace must be from 0 to len(P)."""
     # The trace is checked because the perceptron's compiled code computes a row index from it without a range check.
     with np.errstate(over="ignore", invalid="ignore"):
         errors = np.abs([P - P.T, P @ P - P]).max(initial=0.0)
@@ -97,9 +101,10 @@ def _is_projector(P: Array) -> bool:
 
 
 def check_svc(found: Found) -> None:
-    """Raise if ``coef_`` or ``_descents.w`` has a wrong number of columns.
+    """Check ``coef_``, ``intercept_`` and ``_descents.w`` of a PoincareSVC; raise FlawError if one of them is invalid.
 
-    Raise also if ``intercept_`` is missing or superfluous.
+    ``coef_`` and ``_descents.w`` must have the right numbers of columns. ``intercept_`` must be present if boundaries
+    have an intercept, and absent otherwise.
     """
     # With margin="exact", boundaries have no intercept: the fit finds points through which they pass, even if the
     # parameter ``reference`` is None.
@@ -116,7 +121,11 @@ def check_svc(found: Found) -> None:
 
 
 def check_cone(found: Found) -> None:
-    """Raise unless ``coef_`` has one column more than there are features, and all rows of ``reference_`` are equal."""
+    """Check ``coef_`` and ``reference_`` of a logistic regression.
+
+    Raise FlawError unless ``coef_`` has one column more than there are features and all rows of ``reference_`` are
+    equal.
+    """
     _check_cone_columns(found)
     if np.any(found["reference_"] != found["reference_"][:1]):
         raise FlawError("all rows of reference_ must be equal")
@@ -128,7 +137,10 @@ def _check_cone_columns(found: Found) -> None:
 
 
 def check_neighbors(found: Found) -> None:
-    """Raise unless all codes are valid class codes and there are at least ``n_neighbors`` points."""
+    """Check that the class codes are valid, and that there are at least ``n_neighbors`` training points.
+
+    Raise FlawError otherwise.
+    """
     if np.any(found["_codes"] >= len(found["classes_"])):
         raise FlawError(f"_codes must be integers below {len(found['classes_'])}, the number of classes")
     if found["n_neighbors"] > found["n_samples_fit_"]:
@@ -136,7 +148,10 @@ def check_neighbors(found: Found) -> None:
 
 
 def check_conformal(found: Found) -> None:
-    """Raise unless the class codes, folds, fitted models and hierarchy of a conformal classifier are consistent."""
+    """Check that the class codes, folds, fitted models and hierarchy of a conformal classifier are consistent.
+
+    Raise FlawError otherwise.
+    """
     K, by_distance = len(found["classes_"]), found["conformity"] == "distance"
     folds = 1 if by_distance else int(found["folds"])
     if np.any(found["_codes"] >= K) or not np.array_equal(np.unique(found["_folds"]), np.arange(folds)):
@@ -170,7 +185,10 @@ def check_conformal(found: Found) -> None:
 
 
 def check_landmarks(found: Found) -> None:
-    """Raise unless the landmarks are three or more distinct rows, and ``gamma_`` is valid if ``gamma`` is "auto"."""
+    """Check that the landmarks are three or more distinct rows and, if ``gamma`` is "auto", that ``gamma_`` is valid.
+
+    Raise FlawError otherwise.
+    """
     rows, n = found["landmarks_"], len(found["embedding_"])
     if len(rows) < 3 or np.any(rows >= n) or len(np.unique(rows)) < len(rows):
         raise FlawError(f"landmarks_ must be three or more distinct row numbers below {n}")
@@ -180,7 +198,7 @@ def check_landmarks(found: Found) -> None:
 
 
 def check_input_shape(found: Found) -> None:
-    """Raise if ``input_shape_`` does not match ``n_features_in_`` or is not supported by the encoder."""
+    """Raise FlawError if ``input_shape_`` does not match ``n_features_in_`` or is not supported by the encoder."""
     shape, second = found["input_shape_"], found["n_features_in_"]
     # n_features_in_ is the length of the second axis of X: the number of features or channels or, for images without a
     # channel axis, the height. The input_shape_ of images without a channel axis is (1, height, width).
@@ -194,7 +212,10 @@ def check_input_shape(found: Found) -> None:
 
 
 def check_weights(found: Found) -> None:
-    """Raise unless the weights match the network's layers, and all scales, variances and batch counts are valid."""
+    """Check that the weights match the layers of the network, and that scales, variances and batch counts are valid.
+
+    Raise FlawError otherwise.
+    """
     n_components, n_classes = int(found["n_components"]), len(found["classes_"])
     shapes = layout(found["encoder"], found["head"], found["input_shape_"], n_components, n_classes)
     sizes = [math.prod(shape) for shape in shapes.values()]
@@ -214,7 +235,10 @@ def check_weights(found: Found) -> None:
 
 
 def check_embedding(found: Found) -> None:
-    """Raise unless a network has valid points, radii and ``max_radius``, and a valid number of validation scores."""
+    """Check the points, the radii, ``max_radius`` and the number of validation scores of a network.
+
+    Raise FlawError if one of them is invalid.
+    """
     embedding, c = found["embedding_"], -float(found["curvature"])
     if embedding.shape[1] != found["n_components"] or not len(embedding) or np.any(found["radius_"] < 0):
         raise FlawError(

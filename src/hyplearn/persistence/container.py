@@ -254,7 +254,7 @@ class Decoder:
         raise FlawError(f"{value!r:.80} does not encode a value")
 
     def finish(self) -> None:
-        """Raise if an array was not referenced."""
+        """Raise FlawError if there are arrays that no value has referenced."""
         if self.used != len(self.arrays):
             raise FlawError(f"{len(self.arrays)} arrays are present, but only {self.used} are used")
 

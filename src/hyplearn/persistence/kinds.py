@@ -84,7 +84,7 @@ def are_inside(a: Array, c: float) -> bool:
 
 
 def _are_features(a: Array, c: float) -> bool:
-    """Return whether the values can be squared without overflow, and the rows are distinct and sorted."""
+    """Return whether all values can be squared without overflow and the rows are distinct and sorted."""
     return bool(np.all(np.abs(a) <= LARGEST_FEATURE)) and np.array_equal(a, np.unique(a, axis=0))
 
 
@@ -156,7 +156,7 @@ def none_or(kind: Kind) -> Kind:
 
 
 def size(symbol: str) -> Kind:
-    """Return a kind that accepts a positive integer; it must equal the value of the symbol if this is known."""
+    """Return a kind that accepts a positive integer, which must equal the value of the symbol if that is known."""
     return Kind(
         f"the positive integer {symbol}",
         lambda value, sizes: type(value) is int and value >= 1 and sizes.fit((value,), (symbol,)),

@@ -10,7 +10,8 @@ from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.kinds import are_inside
 from hyplearn.reference import STRATEGIES
 
-# Maximum of |n_jobs| in a file. No computer has as many cores, so a larger number is an error or an attack.
+# Maximum absolute value of ``n_jobs`` in a model file. No computer has as many cores, so a larger number is an error or
+# an attack.
 MOST_JOBS = 2**20
 
 
@@ -172,14 +173,17 @@ PARAMETERS = {
 
 
 def check_parameters(found: dict[str, Any], expected: dict[str, Parameter]) -> None:
-    """Raise unless the parameters have the expected names and allowed values, and ``reference`` is inside the ball."""
+    """Check the names and values of the parameters, and that ``reference`` is inside the ball.
+
+    Raise FlawError if the names differ from those in ``expected``, or if a value is not allowed.
+    """
     if set(found) != set(expected):
         wrong = {"missing": set(expected) - set(found), "unknown": set(found) - set(expected)}
         listed = (f"{', '.join(map(repr, sorted(names))):.200} ({word})" for word, names in wrong.items() if names)
         raise FlawError(f"the parameters do not match the class of the estimator: {'; '.join(listed)}")
     for name, parameter in expected.items():
         if not parameter.holds(found[name]):
-            shown = " ".join(repr(found[name]).split())  # join the lines: the repr of a torch module has many
+            shown = " ".join(repr(found[name]).split())  # put a long repr, as of a torch module, on one line
             raise FlawError(f"{name} must be {parameter.words}; it is {shown:.80}", parameter.advice)
     reference = found.get("reference", "origin")
     if isinstance(reference, (list, tuple, np.ndarray)) and not are_inside(

@@ -38,7 +38,7 @@ PREFIX = "decision_."
 
 
 def take_apart(state: Values) -> Values:
-    """Replace composite attributes with their parts."""
+    """Return a copy of ``state`` in which each composite attribute is replaced with its parts."""
     parts: Values = {}
     for name, value in state.items():
         if isinstance(value, Decision):
@@ -57,8 +57,8 @@ def take_apart(state: Values) -> Values:
 def put_together(parts: Values, parameters: Values, *, streams: bool) -> Values:
     """Restore attributes from their parts.
 
-    ``streams`` is True for classes with the attribute ``_descents``. If the parts of a fitted estimator of such a class
-    do not contain it, it is set to [].
+    ``streams`` is True for classes that have the attribute ``_descents``. If an estimator of such a class is fitted,
+    and its parts do not contain ``_descents``, the attribute is set to [].
     """
     state = {name: value for name, value in parts.items() if "." not in name}
     for name, made_of in COMPOSED.items():
@@ -78,7 +78,7 @@ def put_together(parts: Values, parameters: Values, *, streams: bool) -> Values:
 
 
 def _items(made_of: Any, columns: Values) -> list[Any]:
-    """Create one object per binary problem; each column contains the values of one field, one per problem."""
+    """Create one object per binary problem; ``columns`` maps each field to its values, one value per problem."""
     given = {field.name for field in dataclasses.fields(made_of) if field.init}
     items = []
     for k in range(len(columns["w"])):
@@ -106,7 +106,7 @@ def _parts_of_decision(decision: Decision) -> Values:
             parts["sharpness"] = float(decision.calibration.sharpness)
         if decision.calibration.floor:
             parts["floor"] = float(decision.calibration.floor)
-    if decision.kernel is not None:  # its scale and landmarks are attributes of the estimator
+    if decision.kernel is not None:  # the scale and landmarks of the kernel are attributes of the estimator
         parts["kernel"] = decision.kernel.name
     return {PREFIX + name: value for name, value in parts.items()}
 
@@ -137,7 +137,7 @@ def upgrade(name: str, parameters: Values, attributes: Values) -> tuple[Values, 
         return _upgrade(name, dict(parameters), dict(attributes))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise FlawError(
-            f"the file does not contain the attributes of {name} in version 0.1 ({str(error)[:80]})"
+            f"the file does not contain the attributes that {name} had in version 0.1 ({str(error)[:80]})"
         ) from None
 
 

@@ -32,11 +32,11 @@ CERTIFICATE = ("status_", "primal_", "dual_", "dual_gap_", "objective_", "conver
 
 @dataclass(frozen=True)
 class Schema:
-    """Schema of one class of estimators; ``fitted`` lists the kinds of its fitted attributes.
+    """Schema of one class of estimators; ``fitted`` gives the kind of each fitted attribute.
 
-    ``checks`` are functions that check attributes and parameters together. ``choices`` contains the allowed values of
-    parameters that are missing in PARAMETERS or have other allowed values there. ``settings`` lists the kinds of
-    attributes that may be set before a fit.
+    ``checks`` are functions that check attributes and parameters together. ``choices`` gives the allowed values of
+    parameters that are not in PARAMETERS, or whose allowed values differ from those in PARAMETERS. ``settings`` gives
+    the kind of each attribute that may be set before fitting.
     """
 
     cls: type[Any]
@@ -52,7 +52,7 @@ class Schema:
         return {name: known[name] for name in self.cls._get_param_names()}
 
     def check(self, parameters: dict[str, Any], attributes: Attributes) -> None:
-        """Raise unless parameters and attributes are valid for a fitted or an unfitted estimator."""
+        """Check the parameters and attributes of an estimator, fitted or not; raise FlawError if one is invalid."""
         check_parameters(parameters, self.parameters)
         sizes = kinds.Sizes(_absolute_curvature(parameters, attributes), {})
         expected = {**self.fitted, **self.settings}

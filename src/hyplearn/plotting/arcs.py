@@ -61,7 +61,7 @@ def circle(p: Array, radius: float, *, c: float = 1.0, n_points: int = 401) -> A
 def boundary_curve(found: Boundary, *, c: float = 1.0, shift: float = 0.0) -> Array:
     """Return the curve at the signed distance ``shift`` from a boundary; by default, the boundary itself.
 
-    A circle shrinks at most to its centre.
+    If the shift would give a circle a negative radius, the result is the centre of the circle, repeated.
     """
     if isinstance(found, Sphere):
         return circle(found.p, max(0.0, found.radius + found.side * shift), c=c)
@@ -82,7 +82,10 @@ def segment(x: Array, y: Array, *, c: float = 1.0, n_points: int = 33) -> Array:
 
 
 def _arc(start: Array, end: Array, phi: Array, n_points: int) -> Array:
-    """Return points along the circular arc of central angle 2φ from start to end; it is left of its chord if φ > 0."""
+    """Return points along the circular arc of central angle 2φ from start to end.
+
+    If φ > 0, the arc is to the left of its chord.
+    """
     u, phi = np.linspace(-1, 1, n_points)[:, None], np.asarray(phi)[..., None, None]
     centre, half = (start + end)[..., None, :] / 2, (end - start)[..., None, :] / 2
     left = np.stack([-half[..., 1], half[..., 0]], axis=-1)
@@ -99,7 +102,7 @@ def _sinc(x: Array) -> Array:
 def rim_points(w: Array, p: Array, *, c: float = 1.0) -> Array:
     r"""Return the two ends of the geodesic H(w, p) on the rim.
 
-    On the way from the first end to the second, w points to the left.
+    For an observer who moves from the first end to the second, w points to the left.
 
     .. math:: p \oplus \frac{\pm t}{\sqrt c} = p + \frac{1 - c\|p\|^2}{c} \frac{s}{\|s\|^2},
               \qquad s = p \pm \frac{t}{\sqrt c}, \quad t \perp w, \quad \|t\| = 1

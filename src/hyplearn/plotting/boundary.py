@@ -59,9 +59,9 @@ class BoundaryDisplay(Display):
     wrong : array of shape (k, 2), optional
         Positions of misclassified points in the plot, if they cannot be recognised from the regions.
     leads : array of shape (m, m), optional
-        Difference between the two highest scores at pixels next to another region; 1 elsewhere, and everywhere if the
-        classifier has no scores that agree with its predictions. The lines between regions are interpolated from these
-        values. If ``leads`` is None, the lines are halfway between the pixels.
+        Difference between the two highest scores at each pixel next to another region, and 1 at all other pixels. If
+        the classifier has no scores that agree with its predictions, the values are 1 at all pixels. The lines between
+        regions are interpolated from these values. If ``leads`` is None, the lines are halfway between the pixels.
     set_sizes : array of shape (s, s), optional
         Number of classes in the prediction set at each pixel of the square around the disk, for a classifier with
         ``predict_set``.
@@ -346,7 +346,7 @@ def _beside_another(regions: Array) -> Array:
 
 
 def _continued(values: Array, outside: Array) -> Array:
-    """Return a copy of ``values`` in which pixels outside the disk have the value of the pixel diagonally inwards."""
+    """Return a copy of ``values`` with each pixel outside the disk set to the value of the pixel diagonally inwards."""
     row, column = np.nonzero(outside)
     inwards = (i - np.sign(2 * i + 1 - len(values)) for i in (row, column))
     values = values.copy()
@@ -392,10 +392,10 @@ def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision) -> Itera
 def pairwise_normals(decision: Decision | ForeignDecision) -> Iterator[tuple[int, int, Array]]:
     """Yield the codes of each pair of classes and a vector N; the classes are equally likely where ``[N, X] = 0``.
 
-    X denotes hyperboloid coordinates, and [N, X] the Minkowski product. If each class has a hyperplane, and the classes
-    are ranked by multiples of the hyperbolic sines of the signed distances to these hyperplanes, N is a difference of
-    multiples of their normals, because the sines are linear in X. Otherwise, N is the normal of the hyperplane between
-    the two classes; pairs of classes without such a hyperplane are left out.
+    X denotes hyperboloid coordinates, and [N, X] the Minkowski product. There are two cases. If the score of each class
+    can be replaced with a multiple of sinh(√c d), where d is the signed distance to the hyperplane of the class, these
+    multiples are linear in X, and N is the difference of two scaled normals (see :meth:`Decision.steepness`).
+    Otherwise, N is the normal of the hyperplane between the two classes. Pairs without such a hyperplane are left out.
     """
     pairs, steepness = combinations(range(len(decision.classes)), 2), decision.steepness()
     if steepness is not None:

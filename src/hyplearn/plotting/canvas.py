@@ -231,7 +231,7 @@ def _below_style() -> dict[str, Any]:
 def finish_legend(legend: Any) -> Any:
     """Show the names in a legend literally, not as formulas, and limit the areas of its markers.
 
-    An area is at least 30 and at most 90 square points.
+    The area of each marker is set to at least 30 and at most 90 square points.
     """
     for text in legend.get_texts():
         text.set_parse_math(False)  # without this, a $ in a class name would start a formula

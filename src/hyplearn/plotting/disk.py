@@ -18,7 +18,7 @@ from hyplearn.types import Array
 # Hyperbolic radii of the grid circles, in units of 1/√c, and number of diameters in the grid.
 GRID_CIRCLES = (1, 2, 3, 4, 5)
 GRID_DIAMETERS = 6
-# Largest difference in a coordinate at which the closest points and the closest vertices are drawn as one pair.
+# The closest points and the closest vertices are drawn as one pair if no coordinate differs by more than this.
 SAME = 1e-6
 STYLES: dict[str, dict[str, Any]] = {
     "vertices": {"color": "#CC3377", "linestyle": (0, (4, 2))},
@@ -289,7 +289,7 @@ def check_labelled(X: Any, y: Any) -> tuple[Array, Array | None]:
 
 
 def check_width(X: Array, d: int, estimator: Any) -> None:
-    """Raise ValueError unless X has d columns, like the data that the estimator was fitted on."""
+    """Check that X has d columns, like the data that the estimator was fitted on; raise ValueError otherwise."""
     if X.shape[1] != d:
         raise ValueError(
             f"Points in X must have {d} coordinates, like the training data of {type(estimator).__name__}; "

@@ -230,7 +230,7 @@ def _class_directions(F: Array, codes: Array) -> Iterator[Array]:
 
 
 def _spread(F: Array) -> Array:
-    """Return the second moments of rows about 0, normalised to trace 1 unless all rows are 0."""
+    """Return the matrix of second moments of the rows about 0, scaled to trace 1 unless all rows are 0."""
     spread = F.T @ F
     return spread / (np.trace(spread) or 1.0)
 

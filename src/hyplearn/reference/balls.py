@@ -1,19 +1,21 @@
-r"""Find the hyperplane with the widest margin between a few rows of two sides, with touching balls as a proof.
+r"""Find the hyperplane with the widest margin between two classes of few rows, with touching balls as a proof.
 
-The widest margin is the radius at which the hull of the balls on one side touches the hull of the balls on the other.
-All lengths in this module are in units of 1/√c. Let x_i be the hyperboloid coordinates of the rows, y_i = ±1 their
-sides, and [·, ·] the Minkowski product. Then :math:`y_i [w, x_i] / \sqrt{[w, w]}` is the hyperbolic sine of the signed
-distance of a row to the hyperplane w, called the height of the row. The hyperplane with the widest margin is therefore
-the solution of
+Draw a ball of the same radius around every row. The widest margin is the radius at which the hull of the balls of one
+class touches the hull of the balls of the other class. All lengths in this module are in units of 1/√c.
+
+Let x_i be the hyperboloid coordinates of row i, y_i = ±1 its class, and [·, ·] the Minkowski product. The *height* of a
+row, :math:`y_i [w, x_i] / \sqrt{[w, w]}`, is the hyperbolic sine of its signed distance to the hyperplane w; it is
+positive on the correct side. The hyperplane with the widest margin is therefore the solution of
 
 .. math:: \min_w \tfrac12 [w, w] \quad \text{with} \quad y_i [w, x_i] \ge 1.
 
-In coordinates about a point p of the current hyperplane, :math:`w = (w_0, w')` and
-:math:`[w, w] = \|w'\|^2 - w_0^2`, with :math:`w_0 = 0` for the current w. Without the term :math:`-w_0^2` the problem
-is convex. A step replaces w with the solution of this convex problem; this does not increase [w, w]. The next p is the
-contact point :math:`\sum_i \lambda_i h_i`, scaled onto the hyperboloid, where λ are the multipliers and h the
-projections of the rows onto the new hyperplane. In coordinates about this p, w_0 remains 0 as long as the same rows are
-active. The convex problem is therefore exact to second order, and two or three steps suffice.
+In coordinates about a point p of the current hyperplane, :math:`w = (w_0, w')` and :math:`[w, w] = \|w'\|^2 - w_0^2`,
+with :math:`w_0 = 0` for the current w. Without the term :math:`-w_0^2`, the problem is convex. Each step replaces w
+with the solution of this convex problem, which does not increase [w, w]. The next p is the contact point:
+:math:`\sum_i \lambda_i h_i`, scaled onto the hyperboloid, where :math:`\lambda_i` are the multipliers of the convex
+problem and :math:`h_i` the projections of the rows onto the new hyperplane. In coordinates about this p, w_0 remains 0
+as long as the same rows are active. The convex problem then agrees with the original problem to second order, so two or
+three steps suffice.
 """
 
 from typing import NamedTuple
@@ -29,43 +31,45 @@ from hyplearn.types import Array
 
 EPS = float(np.finfo(float).eps)
 # A value computed from a sum of n terms contains at most n + OPERATIONS rounding errors. For example, the height of a
-# row with d coordinates has an error of at most (d + OPERATIONS) * EPS times the size of the row, which ``_sizes``
-# computes.
+# row with d coordinates (the sinh of its signed distance to a hyperplane) has an error of at most (d + OPERATIONS) *
+# EPS times the size of the row, which ``_sizes`` computes.
 OPERATIONS = 16
-# Slack added to the constraints of the convex problem, in units of the rounding error of a height. It allows for
-# rounding errors of the heights, which are computed here and again in ``WidestMargin.verify``, and of the stored
-# hyperplane. It matters only for distant rows.
+# Slack added to the constraints of the convex problem, in units of the bound on the rounding error of a row's height
+# (the sinh of its signed distance to the hyperplane). It allows for the rounding errors of the heights, which are
+# computed here and again in ``WidestMargin.verify``, and for those of the stored hyperplane. It matters only for
+# distant rows.
 SLACK = 4.0
-# Size of the constant column in the constraints. The unknown of this column is w_0 / BIAS, so w_0² / BIAS², about a
-# thousandth of w_0², is added to the objective. This slows the convergence of the last steps; with a larger BIAS, it
-# would be slowed less, but precision would be lower.
+# Absolute value of the constant column of the constraint matrix. The unknown of this column is w_0 / BIAS, so w_0² /
+# BIAS², about a thousandth of w_0², is added to the objective. This term slows the convergence of the last steps. A
+# larger BIAS would slow it less, but would reduce the precision.
 BIAS = 30.0
 # A step fails if it neither halves the interval between the bounds on the margin nor shortens it by STRIDE. Far from
 # the solution, a step can shorten the interval only by a limited length, however wide the interval is.
 STRIDE = 0.1
-# The iteration stops if the interval is narrower than NARROW, or narrower than CLOSE after a failed step, or after
-# PATIENCE failed steps in a row. Widths are relative to the margin if it is above 1.
+# The iteration stops if the interval between the bounds on the margin is narrower than NARROW, or, after a failed step,
+# if it is narrower than CLOSE. It also stops after PATIENCE failed steps in a row. Widths are relative to the margin if
+# the margin is above 1.
 NARROW, CLOSE, PATIENCE = 1e-14, 1e-9, 4
-# The constraints ``G w ≥ scale / times + slack`` on the normal w (see ``_View``) have a scale, because rows that are
-# nearly inseparable would need a very long w with a scale of 1. The problem is solved by non-negative least squares. If
-# its residual is below NOTHING_LEFT, there is no w for this scale, and the scale is multiplied by SHRINK. If there is
-# none for any scale down to LEAST, the rows are treated as inseparable.
+# The constraints ``G w ≥ scale / times + slack`` on the normal w (see ``_View``) contain a scale, because a scale of 1
+# would require a very long w if the rows are nearly inseparable. For each scale, the problem is solved by non-negative
+# least squares. If the residual is below NOTHING_LEFT, no w satisfies the constraints, and the scale is multiplied by
+# SHRINK. If the constraints have no solution for any scale down to LEAST, the rows are treated as inseparable.
 NOTHING_LEFT, SHRINK, LEAST = 1e-12, 1e-5, 1e-15
 # Multipliers below this fraction of the largest multiplier are treated as rounding errors.
 NEGLIGIBLE = 1e-18
-# Maximum number of scales to try.
+# Maximum number of scales that are tried in ``_least_norm``.
 SCALES = 20
-# Range of ‖w‖ in which the convex problem is solved to full precision.
+# The scale of the constraints is adapted until ‖w‖ lies in this range, so that the solution has full precision.
 WELL_SCALED = (0.1, 10.0)
 
 
 class Contact(NamedTuple):
-    """Hyperplane with proven bounds on the widest margin, or a common point of the hulls of both sides."""
+    """Result of :func:`touching_balls`: a hyperplane or a common point of both hulls, and bounds on the margin."""
 
     w: Array | None  # unit normal; None if no hyperplane separates the rows
-    p: Array  # the contact point, or a common point of both hulls if w is None
-    active: Array  # positions of the rows whose balls touch
-    weights: Array  # weights of these rows, which sum to 1
+    p: Array  # point at which the hulls of the balls touch; if w is None, a common point of the hulls of both classes
+    active: Array  # positions of the rows that determine the contact, those with positive multipliers
+    weights: Array  # weights of the active rows; they sum to 1
     points: Array  # for each active row, the point of its ball nearest to the hyperplane; the row itself if w is None
     lower: float  # proven lower bound on the signed distances of all rows to the hyperplane; 0 if w is None
     upper: float  # proven upper bound on the margin of any hyperplane
@@ -79,8 +83,8 @@ class Contact(NamedTuple):
 def touching_balls(X: Array, y: Array, p: Array, c: float, first: Array) -> Contact:
     """Find the hyperplane with the widest margin between rows with y = 1 and rows with y = -1, starting at any point p.
 
-    ``first`` contains the positions of the rows that are used first, at least one of each side; other rows are added as
-    needed.
+    ``first`` contains the positions of the rows that are used first, at least one of each class. Other rows are added
+    when they violate their constraints.
     """
     gaps, scale, used = row_gaps(X, c), 1.0, np.isin(np.arange(len(X)), first)
     best: Contact | None = None
@@ -98,10 +102,10 @@ def touching_balls(X: Array, y: Array, p: Array, c: float, first: Array) -> Cont
 
 
 class _View(NamedTuple):
-    """Rows in coordinates about a point p.
+    """Rows in coordinates about a point p, in the form in which they enter the constraints of the convex problem.
 
-    ``G`` contains the Klein coordinates and a column of -BIAS, both multiplied by y; ``times`` contains the cosh of the
-    distances to p, and ``slack`` the slack of each constraint.
+    ``G`` contains the Klein coordinates of the rows and a column of -BIAS, both multiplied by y. ``times`` contains
+    cosh ρ for each row, where ρ is its distance to p. ``slack`` contains the slack that is added to each constraint.
     """
 
     G: Array
@@ -118,8 +122,8 @@ class _View(NamedTuple):
 class _Step(NamedTuple):
     """Solution (w_0, w') of the convex problem, scaled so that ``‖w'‖² - w_0² = 1``.
 
-    The field ``w`` contains w', or None if no hyperplane separates the rows. If it is not None, the heights of all rows
-    are at least ``scale``.
+    The field ``w`` contains w', or None if no hyperplane separates the rows. If a hyperplane does, the sinh of the
+    signed distance of every row to this hyperplane is at least ``scale``.
     """
 
     w: Array | None
@@ -131,9 +135,10 @@ class _Step(NamedTuple):
 def _solve(view: _View, scale: float, used: Array) -> _Step:
     """Minimise ``‖w'‖²`` subject to ``y (⟨k, w'⟩ - w_0) ≥ scale / cosh ρ`` for all rows.
 
-    Here k are the Klein coordinates of a row about p, and ρ is its distance to p. As described for SLACK and BIAS,
-    slack is added to the constraints, and w_0² / BIAS² to the objective. The problem is solved for the rows in the mask
-    ``used``. Rows that violate their constraints are added to this mask, in place, until no such row is left.
+    Here k are the Klein coordinates of a row about p, and ρ is its distance to p. Slack is added to the constraints,
+    and w_0² / BIAS² to the objective; the comments on SLACK and BIAS explain why. The problem is first solved for the
+    rows in the mask ``used``. Rows that violate their constraints are added to this mask, in place, until there are
+    none.
     """
     few = 2 * view.G.shape[1]
     while True:
@@ -159,10 +164,10 @@ def _solve(view: _View, scale: float, used: Array) -> _Step:
 def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Array | None, Array, float]:
     """Minimise ``‖w‖`` subject to ``G w ≥ s``, where ``s = scale / times + slack``; return w, multipliers and scale.
 
-    The scale is adapted until ‖w‖ is near 1. For a fixed scale, this is Lawson and Hanson's least distance problem. To
-    solve it, find the u ≥ 0 for which ``(Gᵀu, ⟨s, u⟩)`` is as near as possible to (0, 1). If the distance is 0, u
-    proves that no w satisfies the constraints. If there is no w for any scale, w is None, and the multipliers are this
-    u.
+    The scale is adapted until ‖w‖ is near 1. For a fixed scale, this is the least distance problem of Lawson and
+    Hanson. It is solved by finding the vector u ≥ 0 for which ``(Gᵀu, ⟨s, u⟩)`` is as near as possible to (0, 1). If
+    the distance is 0, u proves that no w satisfies the constraints. If no scale has a solution, None is returned
+    instead of w, and such a u instead of the multipliers.
     """
     target = np.zeros(G.shape[1] + 1)
     target[-1] = 1.0
@@ -172,8 +177,8 @@ def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Arr
         u, _ = nnls(np.vstack([G.T, s]), target, maxiter=100 * len(G) + 1000)
         left = 1 - s @ u
         if left < NOTHING_LEFT:
-            # Keep the first proof. It is the most precise, because the values of the first s are neither large nor
-            # small.
+            # Keep the u of the first scale without a solution. It is the most precise proof, because the elements of s
+            # are neither large nor small for this scale.
             proof, factor = u if proof is None else proof, SHRINK
         else:
             w, u = _polish(G, s, (u @ G) / left, u / left)
@@ -188,7 +193,7 @@ def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Arr
 
 
 def _polish(G: Array, s: Array, w: Array, u: Array) -> tuple[Array, Array]:
-    """Correct rounding errors in w and in the positive multipliers."""
+    """Correct rounding errors in w and in the positive multipliers (elements of u) of ``G w ≥ s``."""
     used = np.flatnonzero(u)
     inverse = np.linalg.pinv(G[used])
     part = u[used]
@@ -201,7 +206,7 @@ def _polish(G: Array, s: Array, w: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
-    """Convert a step, given in coordinates about p, to a contact with proven bounds on the margin."""
+    """Convert ``step``, the solution of the convex problem about p, to a :class:`Contact` with proven bounds."""
     active = np.flatnonzero(step.multipliers)
     X_a, y_a, weights = X[active], y[active], step.multipliers[active]
     Z = np.sqrt(c) * z_features(X_a, p, c=c)
@@ -213,8 +218,8 @@ def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
     heights = Z @ step.w - rows[:, 0] * step.w_0
     feet = (rows - heights[:, None] * np.append(step.w_0, step.w)) / np.hypot(1, heights)[:, None]
     q, carried = _scaled_back(weights @ feet, weights.sum(), p, c)
-    # ``step.w - step.w_0 * carried`` is the normal at q, transported to p on the hyperboloid. In the ball, it is
-    # transported back to q.
+    # ``step.w - step.w_0 * carried`` is the normal at q after parallel transport to p on the hyperboloid. The next line
+    # transports it back to q in the ball.
     w = transport(step.w - step.w_0 * carried, p, q, c=c)
     w /= np.linalg.norm(w)
     points = _within(X_a, project_onto(X_a, w, q, c=c), float(np.arcsinh(step.scale)), c)
@@ -224,7 +229,7 @@ def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
 
 
 def _within(X: Array, feet: Array, radius: float, c: float) -> Array:
-    """Move each row towards its projection onto the hyperplane, by at most ``radius``."""
+    """Move each row of X towards its projection onto the hyperplane (``feet``), by at most ``radius``."""
     far = np.sqrt(c) * distance(X, feet, c=c)
     return geodesic(X, feet, radius / np.maximum(far, radius), c=c)
 
@@ -242,10 +247,10 @@ def _scaled_back(total: Array, least: float, p: Array, c: float) -> tuple[Array,
 
 
 def _balance(points: Array, y: Array, weights: Array, p: Array, c: float) -> Array:
-    """Correct the weights so that the weighted sums of the hyperboloid coordinates of both sides are equal.
+    """Correct the weights so that both classes have the same weighted sum of hyperboloid coordinates.
 
-    This is necessary because points near the rim move when they are rounded. One weight is left unchanged: the weight
-    whose product with cosh ρ is the largest, where ρ is the distance of its point to p.
+    The sums differ because points near the rim move when their coordinates are rounded. One weight is left unchanged:
+    the weight whose product with cosh ρ is the largest, where ρ is the distance of its point to p.
     """
     K, times = klein_about(points, row_gaps(points, c), p, c, np.sqrt(c))
     M, u = y * np.column_stack([np.ones(len(K)), K]).T, weights * times
@@ -256,34 +261,38 @@ def _balance(points: Array, y: Array, weights: Array, p: Array, c: float) -> Arr
 
 
 def proven_heights(X: Array, gaps: Array, y: Array, w: Array, p: Array, c: float) -> Array:
-    """Return the height of each row (positive on the correct side), minus a bound on its rounding error."""
+    """Return a lower bound on the height of each row: the computed height minus a bound on its rounding error.
+
+    The height of a row is the hyperbolic sine of its signed distance to the hyperplane (w, p) in units of 1/√c. It is
+    positive if the row lies on the correct side.
+    """
     error = (X.shape[1] + OPERATIONS) * EPS * _sizes(X, gaps, p, c)
     heights: Array = np.sqrt(c) * y * z_dot(X, w, p, c=c, gaps=gaps) - error
     return heights
 
 
 def proven_margin(height: float) -> float:
-    """Convert a proven height, which is the sinh of a distance, to the distance; the result is rounded down."""
+    """Convert a lower bound on heights (sinh of distances) to a lower bound on distances, which is rounded down."""
     return float(np.arcsinh(height)) * (1 - OPERATIONS * EPS)
 
 
 def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: float) -> tuple[Array, float]:
     r"""Return rescaled weights, which sum to 1, and the upper bound on margins that these weights prove.
 
-    Let a be the points, λ the weights, :math:`r_i = d(a_i, x_i)`, and :math:`A = \sum_+ \lambda_i a_i`,
-    :math:`B = \sum_- \lambda_i a_i` in hyperboloid coordinates about p. The weights of both sides are rescaled so that
-    A and B have the same first coordinate. Let :math:`\|\cdot\|` be the Minkowski length
-    :math:`\sqrt{|[\cdot, \cdot]|}`. A hyperplane w of margin M satisfies :math:`y_i [w, a_i] \ge \sinh(M - r_i)`. Let r
-    be the mean radius, defined by :math:`\sum_i \lambda_i \sinh(r - r_i) = 0`. If M ≥ r, the hyperplane passes between
-    A and B, or beyond one of them by at most
-    :math:`\delta = \operatorname{arsinh}(|\sum_+ \lambda_i \sinh(r - r_i)| / \min(\|A\|, \|B\|))`. Its distance to p is
-    therefore at most D + δ, where D is the larger of the distances of A and B to p, and
-    :math:`[w, A - B] \le \cosh(D + \delta) \, \|A - B\|`. Together,
+    Let :math:`x_i` be the rows, :math:`a_i` the points, :math:`\lambda_i` the weights, and :math:`r_i = d(a_i, x_i)`.
+    In hyperboloid coordinates about p, let :math:`A = \sum_+ \lambda_i a_i` be the sum over the class y = 1, and
+    :math:`B = \sum_- \lambda_i a_i` the sum over the class y = -1. The weights of each class are rescaled so that A and
+    B have the same first coordinate. Let :math:`\|\cdot\|` be the Minkowski length :math:`\sqrt{|[\cdot, \cdot]|}`. A
+    hyperplane w of margin M satisfies :math:`y_i [w, a_i] \ge \sinh(M - r_i)`. Let r be the mean radius, defined by
+    :math:`\sum_i \lambda_i \sinh(r - r_i) = 0`. If M ≥ r, the hyperplane passes between A and B, or beyond one of them
+    by at most :math:`\delta = \operatorname{arsinh}(|\sum_+ \lambda_i \sinh(r - r_i)| / \min(\|A\|, \|B\|))`. Its
+    distance to p is therefore at most D + δ, where D is the larger of the distances of A and B to p, and
+    :math:`[w, A - B] \le \cosh(D + \delta) \, \|A - B\|`. Together, these inequalities give
 
     .. math:: \sum_i \lambda_i \sinh(M - r_i) \le \cosh(D + \delta) \, \|A - B\|,
 
     where a bound on the rounding errors is added to the norm of A - B. The bound on margins is 0 if the weights prove
-    that the sides are inseparable, and infinite if they prove no bound.
+    that the classes are inseparable, and infinite if they prove no bound.
     """
     if np.array_equal(points, X) and _cancel(points, y, weights, p, c):
         return weights / weights.sum(), 0.0
@@ -302,7 +311,7 @@ def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: f
         return weights, np.inf
     radii = np.sqrt(c) * distance(points, X, c=c)
     radius = radii.max()
-    # The bound is solved for M with the identity Σ λ_i sinh(M - r_i) = √(grown · shrunk) sinh(M - mean).
+    # The inequality is solved for M with the identity Σ λ_i sinh(M - r_i) = √(grown · shrunk) sinh(M - mean).
     grown, shrunk = weights @ np.exp(radii - radius), weights @ np.exp(radius - radii)
     mean = radius + np.log(grown / shrunk) / 2
     delta = np.arcsinh(abs(weights[second] @ np.sinh(mean - radii[second])) / (time * np.sqrt(1 - reach**2)))
@@ -312,12 +321,13 @@ def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: f
 
 
 def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
-    """Return whether positive weights near the given weights provably make the weighted sums of both sides equal.
+    """Return whether positive weights close to ``weights`` provably give both classes the same weighted sum.
 
-    If so, the sides are inseparable. The sums are taken on the hyperboloid. The columns of M are the rows in Klein
-    coordinates, each preceded by a 1 and multiplied by y, with rounding errors. Let u be the weights of these columns:
-    the sums are equal if M u = 0. If M has full row rank, the weights ``u - M⁺ M u`` make the sums exactly equal. These
-    weights are positive if the correction ``M⁺ M u`` is shorter than the smallest element of u.
+    The sums are taken on the hyperboloid. If they are equal, the classes are not separable. Each column of a matrix M
+    is one row in Klein coordinates about p, preceded by a 1 and multiplied by y. The vector u contains the weights,
+    rescaled to these columns, so that the sums are equal if M u = 0. If M has full row rank, ``u - M⁺ M u`` satisfies
+    this equation exactly. It is positive if the norm of the correction ``M⁺ M u`` is smaller than the smallest element
+    of u. Both conditions are tested with bounds on the rounding errors of M and M u.
     """
     K, times = klein_about(X, row_gaps(X, c), p, c, np.sqrt(c))
     M, u = y * np.column_stack([np.ones(len(K)), K]).T, weights * times
@@ -328,7 +338,7 @@ def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
 
 
 def _sizes(X: Array, gaps: Array, p: Array, c: float) -> Array:
-    """Compute the size of each row, to which the bound on the rounding error of √c z at p is proportional.
+    """Return the size of each row; the error bound of its features √c z at p is proportional to this size.
 
     The vector √c z (:mod:`hyplearn.tangent`) is a multiple of x - p minus a multiple of p. The size is the sum of the
     norms of these two terms.

@@ -15,7 +15,7 @@ from hyplearn.types import Array, Points
 
 Status: TypeAlias = Literal["optimal", "inseparable", "stalled"]
 EPS = float(np.finfo(float).eps)
-# Bound on the number of rounding errors in a feature computed by _seen_from. A sum of n terms adds n rounding errors,
+# Bound on the number of rounding errors in a feature that _seen_from computes. A sum of n terms adds n rounding errors,
 # so the error of a sum of features or rows is at most (n + OPERATIONS) * EPS times the sizes that _seen_from returns.
 OPERATIONS = 16
 # Number of rows per block, which limits the memory use of verify.
@@ -103,7 +103,9 @@ class WidestMargin:
         return self.contact if self.status == "inseparable" else None
 
     def verify(self, X: Points, y: Any) -> MarginInterval:
-        """Recompute ``lower`` and ``upper`` in plain NumPy, from the hyperplane, the support, its weights and points.
+        """Recompute ``lower`` and ``upper`` in plain NumPy from X, y and the stored hyperplane and certificate.
+
+        The certificate consists of ``support``, ``weights``, ``points`` and ``contact``.
 
         Parameters
         ----------
@@ -136,14 +138,15 @@ class WidestMargin:
         return self.interval(X, codes > 0)
 
     def interval(self, X: Array, second: Array) -> MarginInterval:
-        """Compute the result of :meth:`verify` without validation; ``second`` marks the rows on the positive side."""
+        """Compute the result of :meth:`verify` without validating X; ``second`` marks the rows of the second class."""
         return MarginInterval(_lower_end(self, X, second), _upper_end(self, X, second))
 
 
 def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
-    """Compute the lower bound: the smallest distance of a row to the hyperplane, minus a bound on its rounding error.
+    """Compute the lower bound on the margin, from the distances of all rows to the hyperplane.
 
-    The result is 0 if there is no hyperplane, or if a row is not proven to lie on the correct side of it.
+    The result is the smallest distance minus a bound on its rounding error. It is 0 if there is no hyperplane, or if a
+    row is not proven to lie on the correct side of it.
     """
     if found.hyperplane is None:
         return 0.0
@@ -162,11 +165,12 @@ def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
 def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
     """Compute an upper bound on the margin M from the inequality ``Σ λ sinh(M - r) ≤ cosh(D + δ) ‖A - B‖``.
 
-    All lengths are in units of 1/√c. The sum is over the rows of the support: λ are their weights, and r their
-    distances to the points of the certificate. A and B are the sums of λ times these points over the two classes, on
-    the hyperboloid. D is the larger of the distances of A and B to the contact point. A hyperplane with the margin M
-    passes between A and B, or beyond one of them by at most δ. The documentation page on the widest margin derives the
-    inequality. The result is infinite if the inequality proves no bound, and 0 if the classes are proven inseparable.
+    All lengths are in units of 1/√c. The sum is over the rows of the support, where λ is the weight of a row, and r its
+    distance to its point in ``points``. A and B are the sums of λ times these points over the first and the second
+    class, on the hyperboloid. D is the distance of A or B to the contact point, whichever is larger. A hyperplane with
+    the margin M passes between A and B, or beyond one of them by at most δ. The documentation page on the widest margin
+    derives the inequality. The result is infinite if the inequality proves no bound, and 0 if the classes are proven
+    inseparable.
     """
     rows, side, weights, c = X[found.support].astype(np.float64), second[found.support], found.weights, found.c
     p = found.contact
@@ -196,13 +200,13 @@ def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
 
 
 def _cancel(z: Array, size: Array, weights: Array) -> bool:
-    """Return whether weights near the given weights, with the same signs, provably make the weighted sum of rows 0.
+    """Return whether weights close to ``weights``, with the same signs, provably make the weighted sum of the rows 0.
 
-    The sum is taken on the hyperboloid. The columns of M are the rows in Klein coordinates, each preceded by a 1, and u
-    are their weights, so that the weighted sum is 0 if M u = 0. If M has more columns than rows and full rank, the
-    weights ``u - M⁺ M u`` make the sum exactly 0. M has full rank, despite its rounding errors, if its smallest
-    singular value exceeds a bound on these errors. No sign changes if the correction ``M⁺ M u`` is shorter than the
-    smallest absolute value of a weight.
+    The sum is taken on the hyperboloid. Each column of a matrix M is one row in Klein coordinates, preceded by a 1. The
+    vector u contains the weights, rescaled to these columns, so that the sum is 0 if M u = 0. If M has more columns
+    than rows and full rank, ``u - M⁺ M u`` satisfies this equation exactly. M has full rank despite its rounding errors
+    if its smallest singular value exceeds a bound on these errors. No sign changes if the norm of the correction
+    ``M⁺ M u`` is smaller than the smallest absolute value in u.
     """
     time = np.sqrt(1 + np.sum(z**2, axis=1))
     M, u = np.column_stack([np.ones(len(z)), z / time[:, None]]).T, weights * time
@@ -213,9 +217,10 @@ def _cancel(z: Array, size: Array, weights: Array) -> bool:
 
 
 def _seen_from(X: Array, p: Array, c: float) -> tuple[Array, Array]:
-    """Return the features ``√c z`` of points x at p, and each point's size, to which error bounds are proportional.
+    """Return the features ``√c z`` of points x at p, and the size of each point.
 
-    The features are a multiple of x - p minus a multiple of p, and the size is the sum of the norms of these two terms.
+    The features are a multiple of x - p minus a multiple of p. The size is the sum of the norms of these two terms; the
+    bounds on rounding errors are proportional to it.
     """
     s, norm_p = X - p, np.linalg.norm(p)
     square = np.sum(s**2, axis=1)

@@ -37,29 +37,28 @@ EXPLICIT_NUMBERS, EXPLICIT_STEP = 2**24, 2**14
 def boundary_point(
     data: TrainingData, sides: Array, *, hull_numbers: int = HULL_NUMBERS, most_rows: int | None = None
 ) -> Array:
-    r"""Return the reference point p of the strategy "boundary".
+    r"""Return the reference point p of the strategy "boundary", for two groups of classes.
 
-    If a geodesic hyperplane separates the sides, p is the midpoint of the closest points of their hulls, and the
-    hyperplane through p perpendicular to the geodesic between these points separates the sides. If the sides overlap, a
-    linear functional u is fitted,
+    ``sides`` maps each class to group 0 or 1. If a geodesic hyperplane separates the groups, p is the midpoint of the
+    closest points of their hulls, and the hyperplane through p perpendicular to the geodesic between these points
+    separates the groups. If the groups overlap, a linear functional u is fitted:
 
     .. math:: \min_u \tfrac12 \|u\|^2 + C \sum_i w_i \max(0, 1 - y_i \langle u, X_i \rangle)^2
 
-    where C is ``FIT_COST``, and :math:`w_i` and :math:`y_i = \pm 1` are the weight and the side of row i. The
-    hyperboloid coordinates of the row about the point m of the strategy "means" are
-    :math:`X_i = (\cosh \rho_i, \sqrt c z_i)`, where :math:`\rho_i` is its distance to m in units of 1/√c. The fit needs
-    no reference point, and u vanishes on a geodesic hyperplane; if there are few rows, the first term pulls this
-    hyperplane towards m. The centre of the rows near the hyperplane is
-    :math:`\sum_i w_i X_i / (1 + e^{|\langle u, X_i \rangle|})`, scaled back onto the hyperboloid. The point p is the
-    point of the hyperplane nearest to this centre. If the hyperplane is farther from the centre than
-    ``FARTHEST_SHIFT``, in units of 1/√c, p is instead the point reached from the centre by moving this far towards the
-    hyperplane.
+    Here C is ``FIT_COST``, :math:`w_i` is the weight of row i, and :math:`y_i = \pm 1` is its group. The hyperboloid
+    coordinates of the row about the point m of the strategy "means" are :math:`X_i = (\cosh \rho_i, \sqrt c z_i)`,
+    where :math:`\rho_i` is its distance to m in units of 1/√c. The fit needs no reference point. The points at which u
+    is 0 form a geodesic hyperplane; if there are few rows, the first term pulls this hyperplane towards m. The centre
+    of the rows near the hyperplane is :math:`\sum_i w_i X_i / (1 + e^{|\langle u, X_i \rangle|})`, scaled back onto the
+    hyperboloid. The result p is the point of the hyperplane nearest to this centre. If the hyperplane is farther from
+    the centre than ``FARTHEST_SHIFT``, in units of 1/√c, p is instead the point reached from the centre by moving this
+    far towards the hyperplane.
 
-    Rows of weight 0 are ignored, weight k is equivalent to k copies of a row, and p moves with the points under
-    isometries. If X has more than ``hull_numbers`` elements, the hulls are not compared, and u is always fitted. If X
-    has more than ``most_rows`` rows (by default :func:`fit_rows`, which is 2e5 in the disk and 2e4 in 100 dimensions),
-    u is fitted to a subsample of both sides. In this case, weights and copies are equivalent only up to the sampling
-    error.
+    Rows of weight 0 are ignored, a row of weight k is equivalent to k copies of it, and if an isometry moves all
+    points, it moves p too. If X has more than ``hull_numbers`` elements, the hulls are not compared, and u is always
+    fitted. If X has more than ``most_rows`` rows (by default :func:`fit_rows`, which is 2e5 in two and 2e4 in 100
+    dimensions), u is fitted to a subsample of both groups. In this case, weights and copies are equivalent only up to
+    the sampling error.
     """
     d = data.n_features
     if data.n_rows * d <= hull_numbers and (hyperplane := separation(data, sides).hyperplane) is not None:
@@ -83,7 +82,10 @@ def convex_boundary(
     is_sample: bool,
     explicit_numbers: int = EXPLICIT_NUMBERS,
 ) -> Array:
-    """Compute the result of :func:`boundary_point` for overlapping sides; for a sample, the tolerance is larger."""
+    """Compute the result of :func:`boundary_point` for two overlapping groups of classes, by the convex fit.
+
+    ``sides`` maps each class to group 0 or 1. If ``is_sample`` is True, the fit has a larger tolerance.
+    """
     block = block if block.present.all() else block.taken(np.flatnonzero(block.present))
     X, y, weights = block.X, sides[block.codes], block.row_weights
     data = TrainingData.of_arrays(X, y, weights, c, n_classes=2, threads=threads)
@@ -118,14 +120,16 @@ def _hyperboloid_rows(
 
 
 def nearest_zero(u: Array, Q: Array, weight: float, centre: Array, c: float) -> Array:
-    r"""Return the zero nearest to Q of a linear functional u, or the point FARTHEST_SHIFT from Q towards this zero.
+    r"""Return the point nearest to Q at which a linear functional u is 0.
 
-    The functional is ``⟨u, X⟩``, where Q and X are hyperboloid coordinates about ``centre``. All distances are in units
-    of 1/√c. Q is a weighted sum of points, which is scaled back onto the hyperboloid, and ``weight`` is the sum of the
-    weights. By the reversed triangle inequality, the Minkowski length of Q is at least ``weight``. If rounding errors
-    far from the centre make the length smaller, ``weight`` is used instead. Let e be the direction of Q from the
-    centre, and ρ its distance. At Q, the functional has the value f and the gradient g, whose components along and
-    across e are
+    If this point is farther from Q than FARTHEST_SHIFT, return the point at this distance from Q on the way to it
+    instead. The functional is ``⟨u, X⟩``, where Q and X are hyperboloid coordinates about ``centre``. All distances are
+    in units of 1/√c. Q is a weighted sum of points, which is scaled back onto the hyperboloid, and ``weight`` is the
+    sum of the weights. By the reversed triangle inequality, the Minkowski length of Q is at least ``weight``. If
+    rounding errors far from the centre make the computed length smaller, ``weight`` is used instead.
+
+    Let e be the direction of Q from the centre, and ρ its distance. At Q, the functional has the value f and the
+    gradient g, whose components along and across e are
 
     .. math:: f = u_0 \cosh \rho + \langle u, e \rangle \sinh \rho, \qquad
               g = \bigl(u_0 \sinh \rho + \langle u, e \rangle \cosh \rho,\; u - \langle u, e \rangle e\bigr)

@@ -1,4 +1,4 @@
-"""Reference points between the hulls of two sides, and a test for a geodesic hyperplane that separates the sides."""
+"""Reference points between the hulls of two classes, and a test whether a geodesic hyperplane separates the classes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,15 +18,17 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.tangent import z_dot
 from hyplearn.types import Array, Points
 
-# The first sample of each side has about SAMPLE rows, or SAMPLE_PER_DIMENSION rows per dimension if that is more. If
+# The first sample of each class has about SAMPLE rows, or SAMPLE_PER_DIMENSION rows per dimension if that is more. If
 # the hulls of the samples intersect, so do the hulls of all rows, and no further pass is needed.
 SAMPLE, SAMPLE_PER_DIMENSION = 2000, 8
-# Tolerance for the closest points of a sample. It is small enough to decide whether the hulls intersect; if they do
-# not, the distance is computed from all rows.
+# Tolerance for the closest points of two samples. It is small enough to decide whether their hulls intersect. If they
+# do not, the distance between the hulls is computed from all rows.
 APART = 0.1
-# Tolerance for the closest points of all rows. It is so small that the order of the rows does not matter.
+# Tolerance for the closest points of the hulls of all rows. It is so small that the result does not depend on the order
+# of the rows.
 CLOSEST_TOL = 1e-12
-# Distance to a half-space, in units of 1/√c, above which a row counts as outside. It allows for rounding errors.
+# A row counts as outside a half-space if its distance to the half-space, in units of 1/√c, is above this value, which
+# allows for rounding errors.
 BEYOND = 1e-13
 
 
@@ -116,13 +118,13 @@ def two_classes(X: Points, y: Any, c: float, name: str) -> tuple[Array, Array, f
 
 
 def separation(data: TrainingData, sides: Array, *, sample: int = SAMPLE) -> Separation:
-    """Decide whether a geodesic hyperplane separates two sides; ``sides`` gives the side of each class, 0 or 1.
+    """Decide whether a geodesic hyperplane separates two groups of classes; ``sides`` maps each class to group 0 or 1.
 
-    The hulls of a sample of each side are compared first. If they do not intersect and all points are in memory, the
+    The hulls of a sample of each group are compared first. If they do not intersect and all points are in memory, the
     hulls of all rows are compared next. If the points are read in blocks, the search for the closest points of the two
-    hulls yields a half-space around each hull, and each pass adds the rows farthest outside the half-space of their
-    side to the sample. Once no row lies outside, the distance between the half-spaces is the distance between the hulls
-    of all rows.
+    sample hulls yields one half-space around each hull. Each pass then adds the rows farthest outside the half-space of
+    their group to the sample. When no row lies outside, the distance between the half-spaces is the distance between
+    the hulls of all rows.
     """
     most = max(sample, SAMPLE_PER_DIMENSION * data.n_features)
     X_a, X_b, is_sample = _first_rows(data, sides, most)
@@ -149,24 +151,24 @@ def separation(data: TrainingData, sides: Array, *, sample: int = SAMPLE) -> Sep
 
 
 def hull_point(data: TrainingData, sides: Array) -> Array:
-    """Return the midpoint of the closest vertices of the hulls of two sides.
+    """Return the midpoint of the closest vertices of the hulls of two groups of classes.
 
-    This is the reference point of Chien, Pan, Tabaghi and Milenkovic (2021). It is meant for separable sides, although
-    a separating hyperplane through it need not exist. If the sides overlap, the closest vertices say
-    nothing about a good boundary. Points may have up to 5 dimensions. Weights are ignored, except that rows of weight 0
-    are left out. A vertex of the hull of a side is also a vertex of the hull of the side's rows in any block that
-    contains it, so only the vertices of each block are kept.
+    ``sides`` maps each class to group 0 or 1. The midpoint is the reference point of Chien, Pan, Tabaghi and Milenkovic
+    (2021). It is meant for separable groups, although a separating hyperplane through it need not exist. If the groups
+    overlap, the closest vertices do not indicate a good boundary. Points may have up to 5 dimensions. Weights are
+    ignored, except that rows of weight 0 are left out. Only the vertices of each block's hulls are kept, because every
+    vertex of the hull of all rows is also a vertex of the hull of its block.
     """
     X_a, X_b = data.fold(_vertices, _merge_vertices, sides, data.c)[:2]
     return hull_midpoint(X_a, X_b, c=data.c).astype(np.float64)
 
 
 def closest_point(data: TrainingData, sides: Array) -> Array:
-    """Return the midpoint of the closest points of two hulls.
+    """Return the midpoint of the closest points of the hulls of two groups of classes.
 
-    If the sides are separable, a hyperplane through this point separates them. If the hulls intersect, the result is an
-    arbitrary common point, which need not lie near a good boundary. Weights are ignored, except that rows of weight 0
-    are left out.
+    ``sides`` maps each class to group 0 or 1. If the groups are separable, a hyperplane through this point separates
+    them. If the hulls intersect, the result is an arbitrary common point, which need not lie near a good boundary.
+    Weights are ignored, except that rows of weight 0 are left out.
     """
     found = separation(data, sides)
     if found.hyperplane is not None:
@@ -176,7 +178,7 @@ def closest_point(data: TrainingData, sides: Array) -> Array:
 
 
 def halfway(pair: ClosestPoints, c: float) -> HalfSpace | None:
-    """Return the hyperplane (w, p) halfway between two hulls, or None if no half-spaces that separate them were found.
+    """Return the hyperplane (w, p) halfway between two hulls, or None if ``pair`` does not contain two half-spaces.
 
     The normal w is a unit vector that points to the second hull.
     """
@@ -193,18 +195,21 @@ def _inseparable(pair: ClosestPoints, c: float) -> Separation:
 
 
 def _rows_of_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array]:
-    """Return the positions of each side's rows in a block, without rows of weight 0."""
+    """Return the positions of the rows of each group of classes in a block, without rows of weight 0."""
     second, present = _second_side(block, sides), block.present
     return np.flatnonzero(present > second), np.flatnonzero(present & second)
 
 
 def _second_side(block: LabelledBlock, sides: Array) -> Array:
-    """Return a mask of the rows of a block that belong to the second side."""
+    """Return a mask of the rows of a block whose class is in group 1; ``sides`` maps each class to group 0 or 1."""
     return np.take(sides > 0, block.codes)
 
 
 def _first_rows(data: TrainingData, sides: Array, most: int) -> tuple[Array, Array, bool]:
-    """Return an evenly spaced sample of fewer than ``2 * most`` rows of each side, and whether rows were left out."""
+    """Return an evenly spaced sample of fewer than ``2 * most`` rows of each group, and whether it omits any rows.
+
+    ``sides`` maps each class to group 0 or 1.
+    """
     starts, counts_a, counts_b = data.fold(_count_sides, columns_joined, sides)
     counts = np.stack([counts_a, counts_b])
     strides = np.maximum(1, counts.sum(axis=1) // most)
@@ -222,10 +227,10 @@ def _count_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array, Arra
 def _every_of_side(
     block: LabelledBlock, sides: Array, strides: Array, starts: Array, ahead: Array
 ) -> tuple[Array, ...]:
-    """Return the rows of a block that belong to the sample: every k-th row of a side, where k is its stride.
+    """Return the rows of a block that belong to the sample: every k-th row of each group, where ``strides`` contains k.
 
-    ``ahead`` contains the number of rows of each side before each block, and ``starts`` the position of each block's
-    first row in the data.
+    ``sides`` maps each class to group 0 or 1. ``ahead`` contains the number of rows of each group before each block,
+    and ``starts`` the position of each block's first row in the data.
     """
     skipped = -ahead[:, np.searchsorted(starts, block.start)] % strides
     own = _rows_of_sides(block, sides)
@@ -234,12 +239,12 @@ def _every_of_side(
 
 @checkpointable
 class Beyond(NamedTuple):
-    """Rows that lie outside the half-space of their side, and the smallest margin of all rows.
+    """Rows that lie outside the half-space of their group, and the smallest margin of all rows.
 
     A margin is the hyperbolic sine of a signed distance in units of 1/√c. ``margins_a`` and ``margins_b`` are the
-    margins of ``X_a`` and ``X_b`` to the boundaries of the half-spaces, and are positive outside. ``least`` is the
-    smallest margin of any row to the hyperplane halfway between the half-spaces, and is positive if all rows lie on the
-    correct side. ``most`` is the maximum number of rows per side.
+    margins of the rows ``X_a`` and ``X_b`` to the boundaries of the half-spaces; they are positive outside the
+    half-spaces. ``least`` is the smallest margin of any row to the hyperplane halfway between the half-spaces; it is
+    positive if all rows lie on the correct side. ``most`` is the maximum number of rows per group.
     """
 
     X_a: Array
@@ -258,7 +263,10 @@ def _beyond(
     c: float,
     most: int,
 ) -> Beyond:
-    """Find the rows of a block farthest outside the half-spaces, at most ``most`` per side, and the smallest margin."""
+    """Find the rows of a block farthest outside the half-spaces, and the smallest margin of any row of the block.
+
+    At most ``most`` rows are returned per group; ``sides`` maps each class to group 0 or 1.
+    """
     products = np.sqrt(c) * z_dot(block.X, *hyperplane, c=c, gaps=block.gaps)
     products *= 2.0 * _second_side(block, sides) - 1.0
     least = float((products if block.weights is None else products[block.present]).min(initial=np.inf))
@@ -299,7 +307,7 @@ def _hull_rows(X: Array, c: float) -> Array:
 
 @in_any_order
 def _merge_vertices(parts: Sequence[tuple[Array, Array, float]]) -> tuple[Array, Array, float]:
-    """Return the vertices of the hull of each side, and c, given the vertices of the hulls of several blocks."""
+    """Merge the hull vertices of several blocks: return the hull vertices of each group of classes, and c."""
     if len(parts) == 1:
         return parts[0]
     all_a, all_b, curvatures = zip(*parts, strict=True)

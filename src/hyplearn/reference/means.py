@@ -1,4 +1,4 @@
-"""Reference points from Fréchet means: the mean of all points, or a point between the means of the sides."""
+"""Reference points from Fréchet means: the mean of all points, or a point between class means."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,21 +21,22 @@ from hyplearn.geometry.mean import (
 from hyplearn.types import Array
 
 # Newton's method starts at the mean of a sample, which is computed with the tolerance START_TOL. The sample has about
-# FIRST_ROWS rows, or about FIRST_NUMBERS coordinates if that is less. Smaller data are not sampled. Neither are data in
-# memory with at most COPIED_NUMBERS coordinates: copying the rows of every class or side once is cheaper than selecting
-# them in every pass of Newton's method.
+# FIRST_ROWS rows, or about FIRST_NUMBERS coordinates if that is less. Smaller data are not sampled. Data in memory with
+# at most COPIED_NUMBERS coordinates are not sampled either, because copying the rows of every group of classes once is
+# cheaper than selecting them in every pass of Newton's method.
 FIRST_ROWS, FIRST_NUMBERS, START_TOL, COPIED_NUMBERS = 20_000, 2**22, 1e-4, 2**20
-# Means of at most this many rows are computed in one thread: a step takes less time than passing it to a thread.
+# Means of at most this many rows are computed in one thread, because one step takes less time than handing it to
+# another thread.
 FEW_ROWS = 10_000
-# CENTRE_TOL and CLASS_TOL are tolerances for means in more than FEW_DIMENSIONS dimensions. The distance of a computed
-# mean to the exact mean, in units of 1/√c, is proven to be at most the tolerance. CLASS_TOL is for the means of the
-# sides of problems. CENTRE_TOL is for the mean of all points, and for class means that are computed together with it.
-# It is larger, because the mean of all points serves as a centre of coordinates, which need not be exact. In up to
-# FEW_DIMENSIONS dimensions, MEAN_TOL suffices for all means, because a last Newton step squares the error.
+# Tolerances of the means. In more than FEW_DIMENSIONS dimensions, the distance between a computed and the exact mean,
+# in units of 1/√c, is proven to be at most the tolerance. CLASS_TOL is for the class means of binary problems.
+# CENTRE_TOL is for the mean of all points, and for class means that are computed together with it. It is larger than
+# CLASS_TOL, because the mean of all points serves only as a centre of coordinates. In up to FEW_DIMENSIONS dimensions,
+# MEAN_TOL suffices for all means, because a last Newton step squares the error.
 CENTRE_TOL, CLASS_TOL, MEAN_TOL = 1e-6, 1e-11, 1e-7
-# Maximum distance of a reference point from the midpoint of the class means, in units of 1/√c. In the disk, a boundary
-# at this distance, seen from the midpoint, spans a twentieth of all directions. Larger values reduce the accuracy on
-# Fashion-MNIST and the mammals data, and have little benefit on other data.
+# Maximum distance of a reference point from the midpoint of the class means, in units of 1/√c. In the Poincaré disk, a
+# boundary at this distance, seen from the midpoint, spans a twentieth of all directions. Larger values reduce the
+# accuracy on Fashion-MNIST and the mammals data, and have little benefit on other data.
 FARTHEST_SHIFT = 2.5
 
 
@@ -57,7 +58,11 @@ def _tolerance(data: TrainingData, of_many: float) -> float:
 
 
 def means_between(data: TrainingData, problems: Sequence[Array]) -> list[Array]:
-    """Apply :func:`between` to the means of the sides of each problem; all problems share the passes over the data."""
+    """Return one point per problem: the result of :func:`between` for the means of the problem's groups of classes.
+
+    Each problem is an array that maps every class to the number of its group. All problems share the passes over the
+    data.
+    """
     sided = [weighted_sides(data, sides) for sides in problems]
     found = group_means(data, np.array([group for groups in sided for group in groups]), _tolerance(data, CLASS_TOL))
     ends = np.cumsum([len(groups) for groups in sided])
@@ -98,16 +103,16 @@ def between(classes: Sequence[tuple[Array, float, float]], c: float) -> Array:
 
 
 def weighted_sides(data: TrainingData, sides: Array) -> list[Array]:
-    """Return a mask of classes for each side, except for sides of weight 0.
+    """Return the groups of classes that have a positive weight, each as a mask of classes.
 
-    ``sides`` contains the number of the side of each class.
+    ``sides`` contains the number of each class's group.
     """
     groups = [sides == side for side in range(int(sides.max()) + 1)]
     return [group for group in groups if data.totals[group].any()]
 
 
 def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Array, float, float]]:
-    """Compute mean, variance and weight of each group (a mask of classes), in passes that are shared by all groups."""
+    """Compute the mean, variance and weight of each group (a mask of classes); all groups share the passes."""
     totals, d = groups @ data.totals, data.n_features
     first = min(FIRST_ROWS, max(1, FIRST_NUMBERS // d))
     few = data.n_rows <= first or (data.in_memory and data.n_rows * d <= COPIED_NUMBERS)
@@ -124,7 +129,7 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
         for g, part in enumerate(sums):
             if (centre := centres[g]) is None:
                 continue
-            if d > FEW_DIMENSIONS:  # use the sample's Hessian, because that of all rows would take most of the time
+            if d > FEW_DIMENSIONS:  # the Hessian of all rows would take most of the time, so use that of the sample
                 part = (*part[:2], parts[g][3], part[3])
             try:
                 centres[g] = searches[g].send(MeanEquations(centre, data.c, *part))
@@ -136,11 +141,11 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
 def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -> list[tuple[Array, float, Array, Any]]:
     """Return (mean, variance, start, hessian) for each group, computed from a sample of every ``stride``-th row.
 
-    The mean and variance are those of the sample; without rows, they are the origin and 0. ``start`` is the initial
-    point for the mean of all rows of the group: the mean of the sample, or the origin if this mean is near the rim.
-    ``hessian`` is a function that multiplies the Hessian of the sample at ``start`` by a vector; without rows, it
-    returns a copy of the vector. With rows, ``hessian`` is None if ``stride`` is 1, or in up to FEW_DIMENSIONS
-    dimensions.
+    The mean and variance are those of the group's rows in the sample, or the origin and 0 if there are none. ``start``
+    is the initial point for the mean of all rows of the group: the mean of the sample, or the origin if this mean is
+    near the rim. ``hessian`` is a function that multiplies the Hessian of the sample at ``start`` by a vector. It
+    returns a copy of the vector if the group has no rows in the sample. Otherwise, it is None if ``stride`` is 1 or if
+    there are at most FEW_DIMENSIONS dimensions.
     """
     X, codes, weights, gaps = data.fold(_every, columns_joined, stride)
     present = weights > 0
@@ -149,7 +154,7 @@ def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -
         own, origin = np.flatnonzero(group[codes] & present), np.zeros(data.n_features)
         if not len(own):
             return origin, 0.0, origin, np.copy
-        # If the group contains all rows, they are not copied.
+        # Do not copy the rows if the group contains all of them.
         parts = (X, gaps, weights) if len(own) == len(X) else (np.take(a, own, axis=0) for a in (X, gaps, weights))
         rows, row_gaps, shares = parts
         rows, shares = rows.astype(np.float64, copy=False), shares / shares.sum()
@@ -169,7 +174,7 @@ def _every(block: LabelledBlock, stride: int) -> tuple[Array, Array, Array, Arra
 def _equations(
     block: LabelledBlock, groups: Array, totals: Array, centres: Sequence[Array | None], c: float
 ) -> list[tuple[Any, ...] | None]:
-    """Compute the contribution of a block to the equations of each mean that has not converged."""
+    """Return a block's contribution to the equations of each group's mean, or None if this mean has converged."""
     parts: list[tuple[Any, ...] | None] = []
     for group, total, centre in zip(groups, totals, centres, strict=True):
         if centre is None:

@@ -1,9 +1,9 @@
 """Named strategies for choosing the reference point of each binary problem.
 
-A custom strategy is a function ``f(X, y, sample_weight, c)`` that returns one point of the ball. For a problem with two
-sides, ``y`` contains the labels ±1. For more than two classes with one common point, ``y`` contains the index of each
-row's class in the sorted classes. If there are no labels, ``y`` contains zeros. ``sample_weight`` is None if all
-weights are equal, and ``c > 0`` is the absolute curvature.
+A custom strategy is a function ``f(X, y, sample_weight, c)`` that returns one point of the ball. For a binary problem,
+``y`` contains the labels ±1. If one point is chosen for more than two classes, ``y`` contains the index of each row's
+class in the sorted classes. If there are no labels, ``y`` contains zeros. ``sample_weight`` is None if all weights are
+equal, and ``c > 0`` is the absolute curvature.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,18 +23,18 @@ from hyplearn.types import Array
 
 Strategy: TypeAlias = Callable[[Array, Array, Array | None, float], Array]
 Reference: TypeAlias = str | Array | Strategy
-# Strategies that find a point between two sides, and the functions that compute the point.
+# Strategies that find a point between two groups of classes, and the functions that compute this point.
 TWO_SIDED: dict[str, Callable[[TrainingData, Array], Array]] = {
     "boundary": boundary_point,
     "closest": closest_point,
     "hull": hull_point,
 }
 STRATEGIES = ("boundary", "closest", "hull", "mean", "means", "origin")
-# Strategies that depend on the extreme rows of each side. A single outlying row can move their reference point.
+# Strategies whose reference point is determined by the extreme rows of each class. A single outlier can move this
+# point.
 OF_EXTREME_ROWS = ("closest", "hull")
-# FEW_ROWS and FEW_NUMBERS are the maximum numbers of rows and of coordinates for which equal rows are merged before a
-# reference point is computed. Repeating a row is then equivalent to increasing its weight, and the order of the rows
-# does not matter.
+# If there are at most FEW_ROWS rows and FEW_NUMBERS coordinates, equal rows are merged before a reference point is
+# computed. Repeating a row is then equivalent to increasing its weight, and the order of the rows does not matter.
 FEW_ROWS, FEW_NUMBERS = 10_000, 2**22
 
 
@@ -48,7 +48,7 @@ def reference_points(reference: Reference, data: TrainingData, problems: Sequenc
     data : TrainingData
         The labelled training points.
     problems : sequence of ndarrays
-        Side of every class in each problem; sides are numbered from 0.
+        One array per problem, which maps each class to the number of its group (0 or 1 in a binary problem).
     """
     if isinstance(reference, str):
         if reference not in STRATEGIES:
@@ -70,8 +70,8 @@ def reference_point(
     """Compute the reference point of labelled points; ``reference`` is a strategy, a function or the point itself.
 
     Strategies use up to ``threads`` threads; the point does not depend on the number of threads. A function is called
-    with X, y, weights and c. For two classes, it gets the labels ±1 as y; for more classes, the index of each row's
-    class in the sorted classes; and for y=None, zeros. The weights are None if all weights are equal.
+    with X, y, weights and c. For two classes, its y contains the labels ±1; for more classes, the index of each row's
+    class in the sorted classes; and if y is None, zeros. Its weights are None if all weights are equal.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def _by_name(name: str, data: TrainingData, problems: Sequence[Array]) -> list[A
 
 
 def _between_two(name: str, data: TrainingData, sides: Array) -> Array:
-    """Return a point between two sides, or the mean of one side if the other has no weight."""
+    """Return a point between two groups of classes, or the mean of one group if the other has no weight."""
     groups = weighted_sides(data, sides)
     if len(groups) > 2:
         raise ValueError(
@@ -115,7 +115,7 @@ def _between_two(name: str, data: TrainingData, sides: Array) -> Array:
         )
     if len(groups) == 1:
         return group_means(data, np.array(groups), 1e-12)[0][0]
-    if sides.max() > 1:  # there are more than two sides, but only two of them have a positive weight
+    if sides.max() > 1:  # only two of the groups have a positive weight
         sides = groups[1].astype(np.int64)
     return TWO_SIDED[name](data, sides)
 
@@ -156,7 +156,7 @@ def _without_signed_zeros(X: Array) -> Array:
 
 
 def _by_function(reference: Strategy, data: TrainingData, sides: Array) -> Array:
-    """Call a user's function to compute the reference point; all points must fit into the memory budget."""
+    """Call the user's function to compute the reference point; raise ValueError if X exceeds the memory budget."""
     if not data.in_memory and 8 * data.n_rows * data.n_features > data.points.memory:
         raise ValueError(
             f"reference={_name(reference)} needs all points in memory; {data.points.name} takes "
@@ -171,7 +171,7 @@ def _by_function(reference: Strategy, data: TrainingData, sides: Array) -> Array
 
 
 def given_points(reference: Any, n_problems: int, d: int, c: float) -> Array:
-    """Validate reference points, one for all problems or one per problem, and return one point per problem."""
+    """Validate the given reference points, one for all problems or one per problem; return one point per problem."""
     try:
         given = np.asarray(reference, dtype=np.float64)
     except (TypeError, ValueError):
@@ -190,7 +190,7 @@ def given_points(reference: Any, n_problems: int, d: int, c: float) -> Array:
 
 
 def checked_point(point: Any, d: int, c: float) -> Array:
-    """Return the point as float64; raise ValueError unless it lies in the d-dimensional ball."""
+    """Check that the point lies in the d-dimensional ball, and return it as float64; raise ValueError otherwise."""
     p, problem = _as_point(point, d, c)
     if problem:
         raise ValueError(

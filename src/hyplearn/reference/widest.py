@@ -20,14 +20,14 @@ from hyplearn.types import Array, Points
 # The search stops if the lower and the upper bound on the margin, in units of 1/√c, differ by at most TOL, or by at
 # most TOL times the margin if the margin is above 1.
 TOL = 1e-9
-# Near the rim, where the point p of the hyperplane is stored less precisely, the bounds may differ by SPACING times the
-# hyperbolic distance between neighbouring floats at p, but by at most LARGEST_TOL, unless TOL allows more.
+# Near the rim, the point p of the hyperplane is stored less precisely. The bounds on the margin may then differ by
+# SPACING times the hyperbolic distance between neighbouring floats at p, but by at most LARGEST_TOL, unless TOL allows
+# more.
 SPACING, LARGEST_TOL = 64.0, 1e-6
-# SAMPLE_NUMBERS is the approximate number of coordinates in the sample for which the problem is solved first. The
-# sample has about SAMPLE_ROWS rows if that is more.
+# The problem is first solved for a sample of about SAMPLE_NUMBERS coordinates, or of about SAMPLE_ROWS rows if that is
+# more.
 SAMPLE_NUMBERS, SAMPLE_ROWS = 2**18, 2**12
-# Each pass adds at most FEW + FEW_PER_DIMENSION * d rows of each side to the working rows, for which the problem is
-# solved.
+# Each pass adds at most FEW + FEW_PER_DIMENSION * d rows of each class to the rows for which the problem is solved.
 FEW, FEW_PER_DIMENSION = 32, 4
 
 
@@ -69,10 +69,10 @@ def widest_margin(X: Points, y: Any, *, c: float = 1.0) -> WidestMargin:
 
 
 def widest(data: TrainingData, sides: Array, *, sample_rows: int | None = None) -> WidestMargin:
-    """Find the widest margin between two sides of training data; ``sides`` gives the side of each class, 0 or 1.
+    """Find the widest margin between two groups of classes; ``sides`` maps each class to group 0 or 1.
 
-    The problem is first solved for a sample. The rows from which this solution is computed are the initial working rows
-    (:class:`Working`) of the search over all rows. Weights are ignored, except that rows of weight 0 are left out.
+    The problem is first solved for a sample. The search over all rows then starts with the rows that determine this
+    solution as its working rows (:class:`Working`). Weights are ignored, except that rows of weight 0 are left out.
     """
     sample_rows = sample_rows or max(SAMPLE_ROWS, SAMPLE_NUMBERS // data.n_features)
     strides = subsample_strides(data.counts, sample_rows)
@@ -88,7 +88,7 @@ def widest(data: TrainingData, sides: Array, *, sample_rows: int | None = None) 
 
 
 class Working(NamedTuple):
-    """Working rows, for which the problem is solved: positions in the data, points, and sides ±1."""
+    """Rows for which the problem is currently solved: their positions in the data, their points, and labels ±1."""
 
     positions: Array
     X: Array
@@ -96,7 +96,10 @@ class Working(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Solution for the working rows, and the best hyperplane so far, whose proven margin times √c is ``lower``."""
+    """Solution for the working rows, and the best hyperplane found so far.
+
+    ``lower`` is the proven margin of this hyperplane, in units of 1/√c.
+    """
 
     contact: Contact
     hyperplane: HalfSpace | None
@@ -106,7 +109,7 @@ class Found(NamedTuple):
 
 
 def _close(data: TrainingData, sides: Array, working: Working, p: Array) -> Found:
-    """Solve the problem for the working rows, and add rows too close to the hyperplane, until the bounds agree.
+    """Solve the problem for the working rows and add rows near the solution, until the bounds on the margin agree.
 
     The search starts at the point p. It also ends if there are no more rows to add, or if no hyperplane separates the
     working rows.
@@ -130,7 +133,7 @@ def _close(data: TrainingData, sides: Array, working: Working, p: Array) -> Foun
 
 
 def _tolerance(margin: float, p: Array, c: float) -> float:
-    """Compute the tolerance of the search, which stops if the bounds differ by at most this value in units of 1/√c."""
+    """Return the largest difference of the bounds on the margin, in units of 1/√c, at which the search stops."""
     spacing = EPS / row_gaps(p[None], c)[0]
     return max(TOL * max(1.0, margin), min(SPACING * spacing, LARGEST_TOL))
 
@@ -159,7 +162,10 @@ def _as_value(found: Found, n_passes: int, c: float) -> WidestMargin:
 
 
 def _nearest_rows(X: Array, y: Array, c: float) -> tuple[Working, Array]:
-    """Return the two rows, one per side, nearest to a point between the sides, and the midpoint of these two rows."""
+    """Return two working rows, one of each class, and their midpoint, as a start for the search.
+
+    They are the rows nearest to a point between the classes.
+    """
     p = midpoint(*(central_row(X[y == side], c) for side in (-1, 1)), c=c)
     ratios = squared_distances(X, p) / row_gaps(X, c)
     rows = np.array([np.flatnonzero(y == side)[np.argmin(ratios[y == side])] for side in (-1, 1)])
@@ -168,7 +174,7 @@ def _nearest_rows(X: Array, y: Array, c: float) -> tuple[Working, Array]:
 
 
 def _sample_block(block: LabelledBlock, sides: Array, strides: Array) -> tuple[Array, Array, Array]:
-    """Return the positions, points and sides of those rows of a block that belong to the sample."""
+    """Return the positions, points and labels ±1 of those rows of a block that belong to the sample."""
     kept = subsample(block.start, block.codes, strides)
     kept = kept[block.present[kept]]
     return block.start + kept, block.X[kept], _signs(block, sides)[kept]
@@ -180,10 +186,11 @@ def _signs(block: LabelledBlock, sides: Array) -> Array:
 
 @checkpointable
 class Scan(NamedTuple):
-    """Result of a pass: the lowest rows of each side and their heights, and the smallest height of any row.
+    """Result of a pass: the rows of each class with the smallest heights, and the smallest height of all rows.
 
-    The height of a row is the hyperbolic sine of its distance to the hyperplane in units of 1/√c, minus a bound on the
-    rounding error. The distance is negative if the row lies on the wrong side.
+    The height of a row is the hyperbolic sine of its signed distance to the hyperplane in units of 1/√c, minus a bound
+    on the rounding error. The distance is negative if the row lies on the wrong side. ``few`` is the maximum number of
+    rows per class, and ``least`` is the smallest height.
     """
 
     positions: Array
@@ -195,7 +202,10 @@ class Scan(NamedTuple):
 
 
 def _scan_block(block: LabelledBlock, sides: Array, hyperplane: HalfSpace, c: float, below: float, few: int) -> Scan:
-    """Find the ``few`` lowest rows of each side in a block, among the rows with heights less than ``below``."""
+    """Find the rows of a block that are nearest to the hyperplane: at most ``few`` of each class.
+
+    Only rows with heights less than ``below`` are considered; :class:`Scan` defines the height of a row.
+    """
     y = _signs(block, sides)
     heights = proven_heights(block.X, block.gaps, y, *hyperplane, c)
     heights[~block.present] = np.inf
@@ -214,7 +224,10 @@ def _lowest(parts: Sequence[Scan]) -> Scan:
 
 
 def _few_lowest(positions: Array, y: Array, heights: Array, few: int) -> Array:
-    """Find the indices of the ``few`` lowest rows of each side; of rows with equal heights, use only the first."""
+    """Return the indices of the rows with the smallest heights (:class:`Scan`), at most ``few`` of each class.
+
+    If several rows of a class have the same height, only the first of them is used.
+    """
     order, kept = np.lexsort((positions, heights)), []
     for side in (-1, 1):
         own = order[y[order] == side]

@@ -39,7 +39,8 @@ EXPLICIT_COLUMNS = 16
 # Maximum number of elements of explicit rows that are kept between passes (128 MiB).
 EXPLICIT_NUMBERS = 2**24
 # Maximum number of rows whose coefficients and costs are kept between passes (192 MiB). For more rows, writing and
-# reading them takes longer than computing them in every pass, and in the disk they need more memory than the points.
+# reading these numbers takes longer than computing them in every pass, and in two dimensions they need more memory than
+# the points.
 KEPT_ROWS = 2**23
 # A RowBuilder builds the rows of a labelled block. A BlockBuilder builds the rows of a block of a point source or, for
 # points in memory, of a labelled block.
@@ -56,7 +57,7 @@ def row_costs(block: LabelledBlock, C: float) -> Array:
 
 @dataclass(frozen=True)
 class SignedRowBuilder:
-    """Callable that builds the rows of a binary problem: features at p times labels ±1, with a cost per row."""
+    """Callable that builds the rows of a binary problem: the features of each point at p, times its label ±1."""
 
     positive: int
     p: Array
@@ -99,7 +100,10 @@ class ClassRowBuilder:
 
 @dataclass(frozen=True)
 class ConeRowBuilder:
-    """Callable that builds the rows of a binary problem without a reference point: cone coordinates times labels ±1."""
+    """Callable that builds the rows of a binary problem without a reference point.
+
+    The rows are the cone coordinates of the points about ``centre``, times the labels ±1.
+    """
 
     positive: int
     centre: Array
@@ -123,7 +127,7 @@ class ConeRowBuilder:
 
 @njit(cache=True, nogil=True)
 def _sign(codes, positive, along, base):  # type: ignore[no-untyped-def]
-    """Negate the coefficients of all rows outside the positive class, in place."""
+    """Negate the coefficients of all rows that do not belong to the positive class, in place."""
     for i in range(codes.size):
         sign = 1.0 if codes[i] == positive else -1.0
         along[i] *= sign
@@ -142,9 +146,8 @@ def build_rows(
 ) -> RowSource:
     """Return the rows of the training data; the cost of each row is C times its weight.
 
-    Rows are kept between passes if the points are in memory and there are at most ``KEPT_ROWS`` rows. If the rows are
-    explicit, they must also have at most ``explicit_numbers`` elements in total. All other rows are rebuilt in every
-    pass.
+    Rows are kept between passes if the points are in memory and there are at most ``KEPT_ROWS`` rows. Explicit rows
+    must also have at most ``explicit_numbers`` elements in total. All other rows are rebuilt in every pass.
     """
     threads = data.threads if threads is None else threads
     is_explicit = isinstance(build, ConeRowBuilder) and n_columns <= EXPLICIT_COLUMNS
@@ -233,7 +236,7 @@ class StreamedRows(RowSource):
 
     @property
     def fold(self) -> Callable[..., Any]:
-        """Function ``fold(function, merge, *arguments)`` of :class:`RowSource`; it rebuilds the rows of each block."""
+        """The function ``fold(function, merge, *arguments)`` of a row source; it rebuilds all rows in every pass."""
         return partial(self.points.fold, build=self.build, threads=self.threads)
 
     def altered(self, function: Callable[..., Rows], *arguments: Any) -> "StreamedRows":

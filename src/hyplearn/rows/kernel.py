@@ -1,8 +1,8 @@
 """Rows of a kernel map, which are kept between passes if the points are in memory and the rows have few elements.
 
-Other rows are computed again in every pass. They are *raw*: they contain the kernel values between a point and the
-landmarks, and a constant column for the intercept. The rows of the map are the products of raw rows with
-:func:`raw_projection`, and take three times as long to compute.
+Otherwise the solvers use *raw* rows, which are computed again in every pass. A raw row contains the kernel values
+between a point and the landmarks, and a constant for the intercept. The rows of the map are the products of raw rows
+with :func:`raw_projection`; computing them takes three times as long.
 """
 
 from dataclasses import dataclass, replace
@@ -112,14 +112,20 @@ class KernelRowBuilder:
 
 
 def rows_are_kept(data: TrainingData, kernel_map: KernelMap, kept_numbers: int = KEPT_NUMBERS) -> bool:
-    """Return whether rows are kept: the points are in memory, and the rows have at most ``kept_numbers`` elements."""
+    """Return whether the rows of the map are kept between passes.
+
+    They are kept if the points are in memory and the rows have at most ``kept_numbers`` elements.
+    """
     return data.in_memory and data.n_rows * (kernel_map.projection.shape[1] + 1) <= kept_numbers
 
 
 def build_kernel_rows(
     data: TrainingData, kernel_map: KernelMap, C: float, *, kept_numbers: int = KEPT_NUMBERS
 ) -> RowSource:
-    """Return the rows of the map if they are kept, otherwise raw rows; the cost of a row is C times its weight."""
+    """Return the rows of the map if they are kept between passes, and raw rows otherwise.
+
+    The cost of a row is C times its weight.
+    """
     K, explicit = data.n_classes, rows_are_kept(data, kernel_map, kept_numbers)
     columns = (kernel_map.projection.shape[1] if explicit else len(kernel_map.kernel.landmarks)) + 1
     build = KernelRowBuilder(kernel_map, C, K, explicit)

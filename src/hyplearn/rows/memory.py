@@ -26,17 +26,17 @@ from hyplearn.tangent import TangentRows
 from hyplearn.types import Array
 
 R = TypeVar("R", bound="Rows")
-# Maximum number of elements of a sample, which is always kept in memory.
+# Maximum number of elements of a sample. Samples are always kept in memory.
 SAMPLE_NUMBERS = 2**23
-# Number of neighbouring rows that are sampled together, because they share cache lines.
+# Number of consecutive rows that are sampled together. They share cache lines, so reading them takes less time.
 RUN = 8
 
 
 class RowSource(ABC):
     """Source of rows with costs, which solvers read in passes.
 
-    The function of a pass and the function that merges its results must be defined at the top level of a module, so
-    that they can be pickled and sent to the worker that stores a block.
+    The functions that are passed to :meth:`fold` must be defined at the top level of a module, so that they can be
+    pickled and sent to the worker that stores a block.
     """
 
     # Maximum number of dual variables that a solution contains. It is finite only if the rows may not fit into memory.
@@ -134,7 +134,7 @@ class Rows(MemoryRows):
 
     @classmethod
     def explicit(cls, U: Array, costs: Array) -> Self:
-        """Create rows from a matrix of explicit rows, which already include the signs."""
+        """Create rows from a matrix of explicit rows, which have already been multiplied by their signs."""
         n, d = U.shape
         return cls(np.ascontiguousarray(U), np.zeros(d), np.ones(n), np.zeros(n), costs)
 
@@ -187,7 +187,7 @@ class Rows(MemoryRows):
         return Rows.explicit(joined([part[:] for part in parts]), joined([part.costs for part in parts]))
 
     def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "Rows":
-        """Return ``function(self, *arguments)``."""
+        """Return the rows ``function(self, *arguments)``."""
         return function(self, *arguments)
 
     @property
@@ -206,7 +206,10 @@ class Rows(MemoryRows):
             yield replace(self, **columns, start=self.start + cut.start, threads=1)
 
     def pieces(self) -> Iterator["Rows"]:
-        """Yield the rows in the form that compiled kernels expect: rows determined by X, p, along and base alone."""
+        """Yield these rows in the form that compiled kernels expect.
+
+        The kernels compute rows from ``X``, ``p``, ``along`` and ``base``.
+        """
         yield self
 
 
@@ -253,7 +256,7 @@ class HyperboloidRows(Rows):
         return w[1 : 1 + self.X.shape[1]]
 
     def _completed(self, product: Array, index: Any, w: Array) -> Array:
-        """Add the contributions of the time and intercept columns to the product of the space columns."""
+        """Add the terms of the time column and the intercept column to products with the space columns."""
         product = self.times[index] * w[0] + product
         return product + w[-1] * self._last(index) if self.inverse_root else product
 
@@ -275,7 +278,7 @@ class HyperboloidRows(Rows):
         return float(np.sqrt(3) * np.abs(self.times).max(initial=0.0))
 
     def pieces(self) -> Iterator[Rows]:
-        """Yield the rows in the form that compiled kernels expect: as small chunks of explicit rows."""
+        """Yield the rows in the form that compiled kernels expect, which is small chunks of explicit rows."""
         step = max(1, PIECE_NUMBERS // self.shape[1])
         for start in range(0, max(1, len(self.X)), step):
             cut = slice(start, start + step)
@@ -283,7 +286,7 @@ class HyperboloidRows(Rows):
 
 
 class Chunk(Protocol):
-    """Chunk of rows with the products that softmax solvers need."""
+    """Chunk of rows, with the two products that softmax solvers need."""
 
     @property
     def rows(self) -> Array:
@@ -298,7 +301,10 @@ class Chunk(Protocol):
 
 @dataclass(frozen=True)
 class RowChunk:
-    """Chunk of rows; products for one class are computed by compiled kernels, products for several classes by BLAS."""
+    """Chunk of rows that are stored as points and coefficients.
+
+    Products for one class are computed by compiled kernels, and products for several classes by BLAS.
+    """
 
     X: Array
     p: Array
@@ -356,7 +362,7 @@ class ClassRows(HyperboloidRows):
 
     @property
     def _step(self) -> int:
-        """Number of rows per block; it is smaller than for binary problems, because rows have a score per class."""
+        """Number of rows per block; smaller than for binary problems, because each row has one score per class."""
         return max(self.shape[1], self.block_numbers // (4 * (self.shape[1] + self.n_classes)))
 
     def chunk(self, cut: slice) -> Chunk:
@@ -377,7 +383,7 @@ class ClassRows(HyperboloidRows):
 
 
 def join_rows(parts: Sequence[R]) -> Rows:
-    """Concatenate several parts into explicit rows; a single part is returned unchanged."""
+    """Concatenate several parts into explicit rows; if there is only one part, return it unchanged."""
     return parts[0] if len(parts) == 1 else type(parts[0]).joined(parts)
 
 

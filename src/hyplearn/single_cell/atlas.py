@@ -48,7 +48,7 @@ class Matrix(NamedTuple):
 
 
 def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
-    """Return the map and the data needed to place new cells, as entries of ``uns[map_key(basis)]``."""
+    """Return the map and the data needed to place new cells, as entries of a dict that is stored in ``uns``."""
     data = np.frombuffer(to_bytes(model), dtype=np.uint8).copy()
     kept: dict[str, Any] = {"model": data, "fingerprint": hashlib.sha256(data.tobytes()).hexdigest()}
     if use_rep == "X":
@@ -65,9 +65,10 @@ def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
 
 
 def _loadings(adata: Any, use_rep: str) -> tuple[Any, Array, Array, Array] | None:
-    """Return the matrix from which scanpy computed a PCA, the positions of its genes, the loadings and the centre.
+    """Return the data from which scanpy's principal components can be recomputed.
 
-    Return None if ``use_rep`` is not the key of a PCA, or if these data do not reproduce its components.
+    These are the matrix of the genes that the PCA used, the column numbers of these genes in X, the loadings, and the
+    centre. The result is None if ``use_rep`` is not the key of a PCA, or if the data do not reproduce its components.
     """
     Z = cell_features(adata, use_rep)
     P = np.asarray(adata.varm["PCs"]) if "PCs" in adata.varm else None
@@ -85,7 +86,7 @@ def _loadings(adata: Any, use_rep: str) -> tuple[Any, Array, Array, Array] | Non
 
 
 def stored_map(adata: Any, basis: str) -> tuple[PoincareMap, dict[str, Any]]:
-    """Return the map of an atlas and its entries in ``uns``."""
+    """Return the map of an atlas, and the dict in ``uns`` in which the map is stored."""
     kept = adata.uns.get(map_key(basis))
     if not isinstance(kept, dict) or "model" not in kept:
         raise MissingKeyError(
@@ -102,7 +103,10 @@ def stored_map(adata: Any, basis: str) -> tuple[PoincareMap, dict[str, Any]]:
 
 
 def placed_features(kept: dict[str, Any], query: Any, use_rep: str | None) -> Array:
-    """Return the features of new cells in the feature space of the atlas, from ``obsm`` or computed from the genes."""
+    """Return the features of new cells in the feature space of the atlas.
+
+    If ``use_rep`` is None or "X", the features are computed from the genes; otherwise, they are read from ``obsm``.
+    """
     if use_rep is not None and use_rep != "X":
         return cell_features(query, use_rep)
     if "genes" not in kept:
@@ -121,7 +125,7 @@ def placed_features(kept: dict[str, Any], query: Any, use_rep: str | None) -> Ar
 
 
 def _same_genes(query: Any, genes: Any) -> Any:
-    """Return the matrix of the query, with the given genes of the atlas as columns."""
+    """Return the matrix of the query with the given genes of the atlas as columns, in the given order."""
     names = [str(name) for name in np.asarray(genes).tolist()]
     places = query.var_names.get_indexer(names) if query.var_names.is_unique else None
     if places is None:
@@ -137,7 +141,7 @@ def _same_genes(query: Any, genes: Any) -> Any:
 
 
 def _check_matrix(query: Matrix, atlas: Matrix) -> None:
-    """Raise ValueError if the two matrices were apparently normalised in different ways."""
+    """Raise ValueError if the two matrices appear to be normalised in different ways."""
     if str(atlas.kind) != query.kind:
         raise ValueError(
             f"The query's X contains {_described(query)}, but the atlas's X contains {_described(atlas)}.\n"
@@ -158,7 +162,7 @@ def _described(matrix: Matrix) -> str:
 
 
 def check_same_ball(reference: Any, query: Any, basis: str) -> None:
-    """Raise ValueError unless the coordinates of the query and of the reference come from the same map.
+    """Check that the coordinates of the query and of the reference come from the same map; raise ValueError otherwise.
 
     Maps are compared by their fingerprints. Two maps without a fingerprint are assumed to be the same.
     """

@@ -25,7 +25,7 @@ class Cells(NamedTuple):
 
 
 class MissingKeyError(KeyError):
-    """Raised if a key is missing in an AnnData object; unlike KeyError, it shows its message without quotes."""
+    """Raised if a key is missing from an AnnData object; unlike KeyError, it shows its message without quotes."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -57,7 +57,7 @@ def cell_points(adata: Any, basis: str) -> Array:
 
 
 def check_inside(X: Array, c: float, basis: str, advice: str) -> None:
-    """Raise ValueError if a cell, labelled or not, lies outside the ball; the error gives its row among all cells."""
+    """Check that all cells lie inside the ball, including cells without a label; raise ValueError otherwise."""
     try:
         gap(X, c=c)
     except ValueError as error:

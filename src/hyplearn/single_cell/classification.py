@@ -90,12 +90,16 @@ def classify(
         ``obs[f"{key}_answer"]``
             With ``hierarchy``: the root of the smallest subtree that contains the prediction set.
         ``uns[key]``
-            ``params``, ``classes``, the certificate (``status``, ``dual_gap``; for "perceptron" instead ``converged``),
-            the numbers of cells with a known label (``n_trained``) and of cells with a prediction (``n_predicted``),
-            whether the classifier was fitted to the cells of another object (``transferred``), the accuracy on the
-            training cells (``training_accuracy``), the number of training cells for which each class is predicted
-            (``training_predicted``), the accuracy and the recall of each class in five-fold cross-validation
-            (``held_out``), and the model for :func:`hyplearn.single_cell.stored_model`.
+            A dict with these entries:
+
+            - ``params`` and ``classes``;
+            - ``status`` and ``dual_gap``, the certificate of the fit, or ``converged`` for "perceptron";
+            - ``n_trained`` and ``n_predicted``, the numbers of cells with a known label and with a prediction;
+            - ``transferred``, whether the classifier was fitted to the cells of another object;
+            - ``training_accuracy``, the accuracy on the training cells;
+            - ``training_predicted``, the number of training cells for which each class is predicted;
+            - ``held_out``, the accuracy and the recall of each class in five-fold cross-validation;
+            - ``model``, the classifier for :func:`hyplearn.single_cell.stored_model`, if it is one of hyplearn.
         ``uns[f"{key}_colors"]``
             Colours of ``label_key``, if they are stored in ``uns``.
 

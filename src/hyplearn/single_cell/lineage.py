@@ -27,7 +27,10 @@ OTHER_BALL = (
 
 
 def root_of(adata: Any, X: Array, root: Any) -> int:
-    """Return the row of the root; the default is ``uns["iroot"]``, or else the cell nearest to the centre."""
+    """Return the row number of the root.
+
+    If ``root`` is None, it is ``uns["iroot"]`` or, if that is missing, the cell nearest to the centre of the ball.
+    """
     if root is None:
         root = adata.uns.get("iroot")
     if root is None:
@@ -36,7 +39,7 @@ def root_of(adata: Any, X: Array, root: Any) -> int:
 
 
 def named_root(adata: Any, root: Any, from_mean: Callable[[Array], Array]) -> int:
-    """Return the row of a root that is given as a row, a cell name, or a pair (column of obs, label).
+    """Return the row number of a root, which is given as a row number, a cell name, or a pair (column of obs, label).
 
     For a label, the root is the cell nearest to the mean of the cells with this label. The function ``from_mean`` is
     called with the rows of these cells, and returns their distances to their mean.
@@ -61,7 +64,7 @@ def named_root(adata: Any, root: Any, from_mean: Callable[[Array], Array]) -> in
 def warn_if_at_tip(X: Array, root: int) -> None:
     """Warn if the cells lie in about the same direction from the root, and at least half of them are far away.
 
-    The disk would show such cells in a few pixels.
+    The disk would show such cells within a few pixels.
     """
     others = np.arange(len(X)) != root
     vectors = log_map(X[others], X[root])
@@ -71,7 +74,7 @@ def warn_if_at_tip(X: Array, root: int) -> None:
     if one_sided > ONE_SIDED and far > FAR:
         warnings.warn(
             "The root is at the edge of the map: the cells lie in about the same direction from the root, and half of "
-            f"them are farther away than {far:.1f}, where the disk shows them in a few pixels.\nOmit root to centre "
+            f"them are farther away than {far:.1f}, so the disk shows them within a few pixels.\nOmit root to centre "
             "the disk at the mean of all cells; tl.pseudotime has a separate root parameter.",
             UserWarning,
             stacklevel=3,
@@ -94,9 +97,9 @@ def pseudotime(
     adata : AnnData
         Cells, with points of the ball of curvature -1 in ``obsm[basis]``.
     root : int, str or (str, str), optional
-        Row or name of the root cell; or a column of ``obs`` and a label, which means the cell nearest to the Fréchet
-        mean of all cells with this label. The default is ``uns["iroot"]`` or, if it is missing, the cell nearest to the
-        centre of the ball.
+        Row number or name of the root cell. A pair of a column of ``obs`` and a label means the cell nearest to the
+        Fréchet mean of all cells with this label. The default is ``uns["iroot"]`` or, if it is missing, the cell
+        nearest to the centre of the ball.
     basis : str
         Key of the points in ``obsm``.
     n_neighbors : int
@@ -245,7 +248,11 @@ def _order(name: str) -> list[int]:
 
 
 def _parted(X: Array, root: int, least: float) -> tuple[Array, dict[str, float]]:
-    """Return the branch of each cell, and a dict that contains the depth of the split for each branch that splits."""
+    """Return the branch of each cell, and the depths at which branches split, as a dict from branches to depths.
+
+    The dict contains only the branches that split. Each branch into which another branch splits has at least ``least``
+    cells.
+    """
     r = distance(X, X[root])
     D = pairwise_distance(X)
     product = 0.5 * (r[:, None] + r[None, :] - D)
@@ -271,9 +278,9 @@ def _parted(X: Array, root: int, least: float) -> tuple[Array, dict[str, float]]
 
 
 def _first_parting(cells: Array, edges: Array, depth: Array, least: float) -> tuple[float, list[Array]] | None:
-    """Return the smallest depth at which cells split into several large parts, and these parts; None without a split.
+    """Return the smallest depth at which cells split into several large parts, and these parts.
 
-    A part is large if it has at least ``least`` cells.
+    A part is large if it has at least ``least`` cells. If there is no such depth, the result is None.
     """
     place = np.full(int(edges.max()) + 1, -1)
     place[cells] = np.arange(len(cells))

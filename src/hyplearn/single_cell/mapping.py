@@ -16,7 +16,7 @@ from hyplearn.types import Array
 # Quantile of the nearest-neighbour distances within the atlas. A new cell is far if its distance to the nearest cell of
 # the atlas exceeds this quantile.
 FAR = 0.99
-# Fraction of far cells above which a warning is given. It is ten times the fraction within the atlas.
+# Fraction of far cells above which a warning is given. Among the cells of the atlas itself, this fraction is 0.01.
 MANY_FAR = 0.1
 # Largest plausible value after log1p, which maps a million to 14. A larger value means that log1p was not applied.
 LARGEST = 20
@@ -50,9 +50,9 @@ def poincare_map(
     n_components, n_neighbors, sigma, gamma, n_landmarks, random_state
         As in :class:`hyplearn.embedding.PoincareMap`.
     root : int, str or (str, str), optional
-        Row or name of the cell at the centre, such as a stem cell; or a column of ``obs`` and a label, which means the
-        cell whose features are nearest to the mean of the features of all cells with this label. By default, the mean
-        of all cells is at the centre.
+        Row number or name of the cell at the centre, such as a stem cell. A pair of a column of ``obs`` and a label
+        means the cell whose features are nearest to the mean of the features of all cells with this label. By default,
+        the mean of all cells is at the centre.
     key_added : str
         Key of the points in ``obsm``.
     copy : bool
@@ -68,9 +68,10 @@ def poincare_map(
         ``obsm[key_added]``
             Points in the ball.
         ``uns["poincare_map"]``, or ``uns[key_added]`` if ``key_added`` is not the default
-            ``params``, ``gamma``, ``loss``, ``n_iter``, and the data that :func:`place` needs: the model and its
-            fingerprint; if the features are X or principal components of X, also the names of the genes and a summary
-            of X; and for principal components, also their loadings and the centre that was subtracted from X.
+            ``params``, ``gamma``, ``loss``, ``n_iter``, and the data that :func:`place` needs. These data are the model
+            and its fingerprint. If the features are X or principal components of X, the names of the genes and a
+            summary of X are added. For principal components, the loadings and the centre that was subtracted from X
+            are added as well.
 
     Raises
     ------
@@ -110,8 +111,8 @@ def poincare_map(
     if "matrix" in kept:
         warn_about_matrix(Matrix(**kept["matrix"]), use_rep)
     adata.obsm[key_added] = model.embedding_
-    # A root that is given as a pair is stored as its row. Parameters that are None are left out, because HDF5 cannot
-    # store None.
+    # If the root was given as a pair, its row number is stored. Parameters that are None are left out, because HDF5
+    # cannot store None.
     named = root if isinstance(root, (int, str)) or root is None else row
     params = {"use_rep": use_rep, "root": named, **parameters}
     adata.uns[map_key(key_added)] = {
@@ -210,10 +211,10 @@ def _atlas_distance(model: PoincareMap, X: Array) -> Array:
     far = np.mean(distances > np.quantile(within, FAR) / unit)
     if far > MANY_FAR:
         warnings.warn(
-            f"{far:.0%} of the query's cells are farther from the nearest cell of the atlas than {FAR:.0%} of the "
-            "atlas's cells are from their nearest neighbour.\nThey may have types that the atlas lacks, or come from "
-            "another batch. Check the column that ends in _atlas_distance, and pass coverage= to tl.transfer to mark "
-            "such cells as unknown.",
+            f"{far:.0%} of the query's cells are far from the atlas: farther from its nearest cell than {FAR:.0%} of "
+            "the atlas's own cells are from their nearest neighbours.\nThey may have types that the atlas lacks, or "
+            "come from another batch. Check the column that ends in _atlas_distance, and pass coverage= to tl.transfer "
+            "to mark such cells as unknown.",
             UserWarning,
             stacklevel=3,
         )

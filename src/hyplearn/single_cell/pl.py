@@ -229,7 +229,7 @@ def _panel(adata: Any, color: str | None, boundaries: bool | str, unknown: bool,
 
 
 def _classification(adata: Any, color: str | None) -> str | None:
-    """Return the key of the classification that wrote a column; None if no classification with prediction sets did."""
+    """Return the key of the classification with prediction sets that wrote a column, or None if there is none."""
     keys = [color.removesuffix(ending) for ending in OF_SETS if color is not None and color.endswith(ending)]
     return next((key for key in keys if f"{key}_sets" in adata.obsm), None)
 
@@ -297,7 +297,10 @@ def _draw_panel(ax: Any, X: Array, panel: Panel, c: float, style: tuple[str, flo
 
 
 def _draw_legends(axes: list[Any], panels: list[Panel]) -> None:
-    """Draw legends to the right of panels; panels whose styles agree share the legend of the last of these panels."""
+    """Draw legends to the right of the panels.
+
+    Panels whose styles agree share one legend, which is drawn next to the last of these panels.
+    """
     groups: list[list[int]] = []
     for k, panel in enumerate(panels):
         alike = [group for group in groups if _agree(panel.styles, *(panels[j].styles for j in group))]
@@ -371,7 +374,10 @@ def _styles(adata: Any, color: str | None, categories: Any, palette: Any) -> dic
 
 
 def _answer_styles(adata: Any, key: str, categories: Any) -> dict[Any, ClassStyle]:
-    """Return the style of each answer (node of the hierarchy): that of the label for types, squares for inner nodes."""
+    """Return the style of each answer, which is a node of the hierarchy.
+
+    A node that is a type has the style of its label. Inner nodes, which contain several types, are drawn as squares.
+    """
     label_key = adata.uns[key]["params"]["label_key"]
     column = label_key if label_key in adata.obs else key
     types = adata.obs[column].astype("category").cat.categories

@@ -21,7 +21,8 @@ def held_out_quality(estimator: Any, model: Any, X: Array, labels: Array) -> dic
     """
     classes, codes = np.unique(labels, return_inverse=True)
     counts = np.bincount(codes)
-    dealt = np.where(counts[codes] > 1, deal_in_turn(codes, FOLDS), -1)  # the only cell of a class is never held out
+    # If a class has only one cell, this cell is never held out, and has -1 instead of the number of a fold.
+    dealt = np.where(counts[codes] > 1, deal_in_turn(codes, FOLDS), -1)
     predicted = model.predict(X)
     training = predicted == labels
     held = dealt >= 0

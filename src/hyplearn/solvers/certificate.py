@@ -11,7 +11,7 @@ from hyplearn.data.folding import columns_summed, in_any_order
 from hyplearn.solvers.solution import relative_gap
 from hyplearn.types import Array
 
-# Tolerance for the constraints of a hard margin: smaller violations are attributed to rounding.
+# Tolerance for the constraints of a hard margin. Smaller violations are regarded as rounding errors.
 ROUNDING = 1e-9
 EPSILON = float(np.finfo(np.float64).eps)
 # Bound on the relative rounding error of a row's elements, in units of EPSILON. For a sum of n terms, √n is added to
@@ -50,7 +50,7 @@ class Certificate(NamedTuple):
 class CertificateSums(NamedTuple):
     """Sums and maxima over one or more blocks of rows, from which the certificate of one binary problem is computed.
 
-    The symbols are those of :func:`certificate_sums`; e is a bound on the rounding error of a row's slack s.
+    The symbols are those of :func:`certificate_sums`; s is the slack of a row, and e a bound on its rounding error.
     """
 
     loss: float  # Σ C max(0, s)^q; 0 for a hard margin
@@ -107,9 +107,9 @@ def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: st
 
 
 def _gap_terms(slack: Array, error: Array, alpha: Array, costs: Array, loss: str) -> tuple[Array, Array, Array, Array]:
-    """Return each row's term in P - D and each row's loss, each followed by a bound on its rounding error.
+    """Return each row's term in P - D and its rounding error, and each row's loss and its rounding error.
 
-    Infinite costs must be passed as 0, because hard constraints have no loss.
+    The rounding errors are upper bounds. Infinite costs must be passed as 0, because hard constraints have no loss.
     """
     above, below = slack > -error, slack < error
     positive = np.maximum(slack, 0)
@@ -158,7 +158,7 @@ def certify(sums: CertificateSums, w: Array, hard: bool) -> Proof:
     if not np.isfinite(primal) or not np.isfinite(between):
         dual = float(sums.total - 0.5 * (sums.v @ sums.v)) if np.isfinite(between) else -np.inf
         return Proof(primal, dual, np.inf, violation, error if np.isfinite(error) else np.inf)
-    # The denominator of the gap has a rounding error too, which matters if the gap is large.
+    # The rounding error of the denominator of the gap also matters if the gap is large.
     unit, least = max(1.0, primal), max(1.0, primal - sums.loss_error)
     most = max(1.0, primal + sums.loss_error + raised)
     gap = between / unit

@@ -24,9 +24,9 @@ from hyplearn.numerics import bits_of
 from hyplearn.tangent import TangentRows, element, row_product
 from hyplearn.types import Array
 
-# A row extends the span of the earlier rows if the norm of its part outside the span is more than this fraction of its
-# norm. The value is far above the rounding error of a projection, and far below the fraction for new directions in
-# real data.
+# A row counts as outside the span of the earlier rows if the norm of its component outside the span is more than this
+# fraction of its norm. The value is far above the rounding error of a projection, and far below the fraction for new
+# directions in real data.
 NEW_DIRECTION = 1e-9
 IN_ORDER = np.empty(0, dtype=np.int64)
 EQUAL_WEIGHTS = np.empty(0)
@@ -41,11 +41,11 @@ MANY_ROWS, RUN = 10_000, 32
 class Perceptron:
     r"""State of a perceptron, which is updated with every row.
 
-    First order, on a mistake: :math:`w \leftarrow w + y z`.
+    On a mistake, a first-order perceptron is updated by :math:`w \leftarrow w + y z`.
 
-    Second order: :math:`w = A^{-1} \xi` with :math:`A = aI + SS^T` and a parameter a ≥ 0. The columns of S are the rows
-    z of all mistakes so far, and ξ is the sum of their y z. On a mistake, with :math:`u = A^{-1} z` and
-    :math:`q = \langle z, u \rangle`,
+    In a second-order perceptron, :math:`w = A^{-1} \xi` with :math:`A = aI + SS^T` and a parameter a ≥ 0. The columns
+    of S are the rows z of all mistakes so far, and ξ is the sum of their y z. On a mistake, the update with
+    :math:`u = A^{-1} z` and :math:`q = \langle z, u \rangle` is
 
     .. math:: A^{-1} \leftarrow A^{-1} - \frac{u u^T}{1 + q}, \qquad
               w \leftarrow w + \frac{y - \langle w, z \rangle}{1 + q}\, u
@@ -62,15 +62,15 @@ class Perceptron:
     .. math:: M \leftarrow \begin{pmatrix} M - M z\, e^T / \|e\|^2 \\ e^T / \|e\|^2 \end{pmatrix}, \qquad
               w \leftarrow w + \frac{y - \langle w, z \rangle}{\|e\|^2}\, e
 
-    The projector :math:`I - AA^+` is stored and applied twice, so that e is orthogonal to the span to the last digit.
+    The projector :math:`I - AA^+` is stored, and is applied twice so that e is orthogonal to the span up to rounding.
     It is not computed from a decomposition of :math:`SS^T`, because small eigenvalues of this matrix are noise.
     """
 
     w: Array  # current weights
-    root: Array  # M: triangular for a > 0; zero in the rows beyond the rank for a = 0; empty for the first order
-    outside: Array  # the projector I - AA⁺ for a = 0; empty for a > 0 and for the first order
-    total: Array = field(init=False)  # sum of w (second order: of w / ‖w‖) over all visits before the last update
-    counts: Array = field(init=False)  # number of updates, weight of visits from the last update on, total weight
+    root: Array  # M: triangular for a > 0; rows beyond the rank are zero for a = 0; empty for first-order perceptrons
+    outside: Array  # the projector I - AA⁺ of a second-order perceptron with a = 0; otherwise empty
+    total: Array = field(init=False)  # sum of w (or of w / ‖w‖ if second-order) over all visits before the last update
+    counts: Array = field(init=False)  # number of updates, weight of visits since the last update, weight of all visits
 
     def __post_init__(self) -> None:
         self.total, self.counts = np.zeros_like(self.w), np.zeros(3)
@@ -99,7 +99,7 @@ class Perceptron:
 
     @property
     def average(self) -> Array:
-        """Mean of w over all visits for a first-order perceptron, mean of w / ‖w‖ for a second-order perceptron.
+        """Mean over all visits: of w in a first-order perceptron, and of w / ‖w‖ in a second-order perceptron.
 
         In a second-order perceptron, the norm of w decreases by orders of magnitude as A grows, so the mean of w would
         depend almost only on the first mistakes. In a first-order perceptron, w is long when mistakes are rare. The
@@ -161,15 +161,15 @@ class MistakeBounds(NamedTuple):
     :math:`\sqrt c \|x\|` of a point x. Let m be the smallest :math:`|\langle z, w \rangle|` of all rows. It is equal to
     :math:`\sinh(\sqrt c \varepsilon) / \sqrt c`, where ε is the margin of the hyperplane. The bounds are
 
-    - ``data``, for the first order: :math:`(Z / m)^2`;
-    - ``paper``, for the first order: :math:`\bigl(2 R_p / ((1 - R_p^2) \sqrt c\, m)\bigr)^2` with
+    - ``data``, for a first-order perceptron: :math:`(Z / m)^2`;
+    - ``paper``, for a first-order perceptron: :math:`\bigl(2 R_p / ((1 - R_p^2) \sqrt c\, m)\bigr)^2` with
       :math:`R_p = (\sqrt c \|p\| + R) / (1 + \sqrt c \|p\| R)`; the bound replaces Z by its largest possible value for
       points with :math:`\sqrt c \|x\| \le R`;
     - ``second_order``: :math:`\sqrt{(a + \lambda_w) \sum_j \log(1 + \lambda_j / a)} / m` with a and S of
       :class:`Perceptron`, the eigenvalues :math:`\lambda_j` of :math:`SS^T`, and :math:`\lambda_w = w^T S S^T w`; NaN
-      for the first order and for a = 0.
+      for a first-order perceptron and for a = 0.
 
-    All are NaN if no separating hyperplane is known.
+    All bounds are NaN if no separating hyperplane is known.
     """
 
     data: float
@@ -241,7 +241,7 @@ def _visit(  # type: ignore[no-untyped-def]
                 _write_row(X, i, p, along, base, z)
                 new = _is_new(outside, z, e)
             if not new and y[i] * margin > 0.0:
-                # The remaining copies of the row are classified correctly too, so w no longer changes.
+                # The remaining copies of the row are classified correctly too, so w does not change until the next row.
                 counts[1] += weight
                 counts[2] += weight
                 break
@@ -269,7 +269,7 @@ def _visit(  # type: ignore[no-untyped-def]
     return mistakes
 
 
-# Loops are used instead of array expressions, which take numba seconds to compile.
+# A loop is used instead of an array expression, which numba would take seconds to compile.
 @njit(inline="always", error_model="numpy")
 def _add_multiple(out, factor, x):  # type: ignore[no-untyped-def]
     """Add ``factor · x`` to ``out``."""
@@ -314,18 +314,22 @@ def _turn(w, root, z, residual, step, triangular):  # type: ignore[no-untyped-de
 
 @njit(cache=True, error_model="numpy")
 def _is_new(outside, z, e):  # type: ignore[no-untyped-def]
-    """Write the part of z outside the span of earlier rows to ``e``; return whether z extends this span."""
+    """Write the component of z outside the span of the earlier rows to ``e``; return whether z extends this span."""
     for j in range(e.size):
         e[j] = 0.0
     for i in range(z.size):
-        # The projector is symmetric, so one loop over its rows applies it twice.
+        # As the projector is symmetric, this loop over its rows multiplies z by the projector twice.
         _add_multiple(e, dot(outside[i], z), outside[i])
     return dot(e, e) > NEW_DIRECTION**2 * dot(z, z)
 
 
 @njit(cache=True, error_model="numpy")
 def _widen(w, root, outside, z, e, residual, step, rank):  # type: ignore[no-untyped-def]
-    """Make a second-order update that adds the direction e to the span, and a row to M (Meyer, 1973)."""
+    """Make a second-order update for a row z outside the current span (Meyer, 1973).
+
+    ``e`` is the component of z outside the span, and ``rank`` is the dimension of the span before the update. The
+    update changes w, adds a row to M (``root``), and removes the direction of e from the projector (``outside``).
+    """
     square = dot(e, e)
     _add_multiple(w, residual / square, e)
     for i in range(rank):

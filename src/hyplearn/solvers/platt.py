@@ -18,14 +18,13 @@ from numba import njit
 from hyplearn.numerics import exp, log1p
 from hyplearn.types import Array
 
-# Maximum number of steps that are tried, each with one evaluation of the loss, and minimum step length as a fraction of
-# Newton's step. Most sigmoids need seven evaluations.
+# MAX_STEPS is the maximum number of steps that are tried, each with one evaluation of the loss. Most sigmoids need
+# seven. SHORTEST_STEP is the minimum length of a step, as a fraction of Newton's step.
 MAX_STEPS, SHORTEST_STEP = 100, 1e-10
 # Newton's method stops when the predicted decrease of the mean loss is at most TOL, because rounding errors then
 # dominate.
 TOL = 1e-14
-# Minimum number of scores in the subsample that is fitted first. With fewer than twice as many scores per sigmoid, no
-# subsample is used.
+# If there are at least twice this many scores per sigmoid, a subsample of at least this many scores is fitted first.
 SAMPLE = 20_000
 # Armijo's constant: a step must achieve this fraction of the decrease that the loss's slope along the step predicts.
 ENOUGH = 1e-4
@@ -48,9 +47,9 @@ class Sigmoids(NamedTuple):
 def fit_sigmoid(scores: Array, positive: Array, weights: Array, *, pinned: bool = False) -> Sigmoid:
     """Fit a sigmoid to scores; ``positive`` marks the rows of the positive class, and rows with weight 0 are ignored.
 
-    A ``pinned`` sigmoid has offset 0, so that it is ½ at score 0. If all scores are equal (for a pinned sigmoid: if all
-    are 0), or if the fitted slope is not positive, the sigmoid is replaced by a constant, the weighted mean of the
-    targets.
+    A ``pinned`` sigmoid has offset 0, so that it is ½ at score 0. If the fitted slope is not positive, the sigmoid is
+    replaced by a constant, the weighted mean of the targets. This is also the result if all scores are equal or, for a
+    pinned sigmoid, if all scores are 0.
 
     Examples
     --------
@@ -74,7 +73,7 @@ def fit_sigmoids(
     tol: float = TOL,
     start: Sigmoids | None = None,
 ) -> Sigmoids:
-    """Fit P sigmoids as :func:`fit_sigmoid` does, one to each row of ``scores`` and ``positive``, of shape (P, n).
+    """Fit P sigmoids as :func:`fit_sigmoid` does, one for each row of ``scores`` and ``positive``, of shape (P, n).
 
     Newton's method stops for a sigmoid when the predicted decrease of its mean loss is at most ``tol``. ``start``
     contains initial sigmoids.
@@ -124,7 +123,8 @@ def _minimise(
             sums = np.empty((6, len(open_)))
         if not len(open_):
             break
-        # Indexing changes the memory layout. Without a contiguous copy, numba would compile the kernel once more.
+        # Indexing changes the memory layout. The array is copied, because numba would compile the kernel again for the
+        # new layout.
         tried = np.ascontiguousarray(at[:, open_] + length * step)
         _sums(s, targets, shares, tried, open_, sums)
         enough = sums[0] <= value + ENOUGH * length * slope
@@ -136,7 +136,10 @@ def _minimise(
 
 
 def _newton_steps(sums: Array, pinned: bool) -> tuple[Array, Array]:
-    """Return the Newton steps in a and b, and the slopes of the losses along them; both are 0 for singular Hessians."""
+    """Return the Newton steps in a and b, and the slopes of the losses along these steps.
+
+    For a sigmoid with a singular Hessian, both are 0.
+    """
     _, g_a, g_b, H_aa, H_ab, H_bb = sums
     if pinned:
         g_b, H_ab, H_bb = np.zeros_like(g_b), np.zeros_like(H_ab), np.ones_like(H_bb)

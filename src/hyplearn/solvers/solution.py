@@ -23,6 +23,9 @@ class Solution:
     α proves the status "infeasible": ``Σ α u`` is zero up to rounding, and the rows with α > 0 have full column rank
     (apart from columns of zeros), or are two opposite rows or a single row of zeros
     (:func:`~hyplearn.solvers.svm.proof.refutation`).
+
+    ``gap`` is the duality gap divided by max(1, P) or, for hard margins, by a number between P and 2 P. If it is at
+    most the tolerance, but not provably so, a bound on its rounding error is added, and the status is not "optimal".
     """
 
     w: Array  # normal vector, of shape (d,)
@@ -31,9 +34,7 @@ class Solution:
     v: Array  # Σ α u, which equals w at the optimum
     primal: float  # P(w)
     dual: float  # D(α)
-    # Duality gap divided by max(1, P) or, for hard margins, by a number between P and 2 P. If the quotient is at most
-    # the tolerance, but not provably so (the status is then not "optimal"), the bound on its rounding error is added.
-    gap: float
+    gap: float  # relative duality gap
     status: Status
     n_iter: int  # number of working sets, Newton steps or epochs
     n_passes: int  # number of passes over all rows, including those that only draw a sample

@@ -134,7 +134,10 @@ class Network(nn.Module):
 def build(
     encoder: Any, head: str, shape: tuple[int, ...], n_components: int, n_classes: int, c: float, max_radius: float
 ) -> Network:
-    """Build a new network for rows of the given shape; it standardises rows only if ``encoder`` is a name."""
+    """Build a new network for rows of the given shape.
+
+    The network standardises the rows only if ``encoder`` is a name, that is, "mlp" or "conv".
+    """
     statistics = statistics_shape(shape) if isinstance(encoder, str) else ()
     if head == "hyperbolic":
         layer: nn.Module = HyperbolicHead(n_components, n_classes, c, max_radius)
@@ -144,7 +147,7 @@ def build(
 
 
 def _encoder(encoder: Any, shape: tuple[int, ...], n_components: int) -> nn.Module:
-    """Return an encoder for rows of the given shape, built from a name or by a callable, or copied from a module."""
+    """Return an encoder for rows of the given shape: built from a name, copied from a module, or made by a callable."""
     if isinstance(encoder, nn.Module):
         return copy.deepcopy(encoder)
     if isinstance(encoder, str):

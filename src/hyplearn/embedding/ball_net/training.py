@@ -70,9 +70,9 @@ class Training:
     def run(
         self, known: Labelled, held_out: Labelled, checkpoint: Path | None, identity: str, report: TaskReporter
     ) -> None:
-        """Train for all epochs or until early stopping, starting from the checkpoint if it exists.
+        """Train for all epochs or until early stopping; if the checkpoint exists, continue from there.
 
-        At the end, if rows are held out, the network gets the weights that had the best score on these rows.
+        If rows are held out, the network finally gets the weights that had the best score on these rows.
         """
         if checkpoint is not None and (state := read_state(checkpoint, identity)) is not None:
             self.resume(state)
@@ -94,12 +94,12 @@ class Training:
         return len(self.losses) >= self.settings.epochs or since_best >= self.settings.patience
 
     def state(self) -> dict[str, Any]:
-        """Return the state for :meth:`resume`, as numbers and tensors."""
+        """Return the state of the training, as numbers and tensors; :meth:`resume` restores it."""
         parts = {"network": self.network.state_dict(), "optimiser": self.optimiser.state_dict()}
         return {**parts, "losses": self.losses, "scores": self.scores, "best": self.best}
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Restore a state, so that training continues from it."""
+        """Restore a state that :meth:`state` returned, so that the training continues from there."""
         self.network.load_state_dict(state["network"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.losses, self.scores, self.best = state["losses"], state["scores"], state["best"]
@@ -131,7 +131,10 @@ class Training:
         return loss / n, right / n
 
     def _report(self, report: TaskReporter, done: float, loss: float, accuracy: float) -> None:
-        """Report the mean loss and accuracy so far in the epoch; a line is printed only at the end of the epoch."""
+        """Report the mean loss and accuracy so far in this epoch, of which the fraction ``done`` is finished.
+
+        A line is printed only at the end of the epoch.
+        """
         epoch, epochs = len(self.losses), self.settings.epochs
         message = f"epoch {epoch + 1} of {epochs}, loss {loss:.3f}, accuracy {accuracy:.1%}"
         if done == 1 and self.scores:
@@ -139,7 +142,10 @@ class Training:
         report(message, (epoch + done) / epochs, line=message if done == 1 else "")
 
     def _step(self, rows: Tensor, codes: Tensor, when: str) -> tuple[float, int]:
-        """Take one step of the optimiser; return the loss and the number of correct predictions before the step."""
+        """Take one step of the optimiser; return the loss and the number of correct predictions before the step.
+
+        ``when`` describes the step in the message of an error.
+        """
         logits = self.network(rows)
         loss = nn.functional.cross_entropy(logits, codes)
         if not math.isfinite(value := loss.item()):
@@ -221,5 +227,6 @@ def outputs(function: Any, rows: Array) -> Iterator[Tensor]:
     network.eval()
     with torch.no_grad():
         for start in range(0, len(rows), BLOCK):
-            # The rows are copied, because torch would share their memory, and warn if it is read-only (rows of a file).
+            # The rows are copied. Otherwise, torch would share their memory, and warn if the memory is read-only, which
+            # it is if the rows are read from a file.
             yield function(torch.from_numpy(rows[start : start + BLOCK].copy()))

@@ -56,7 +56,7 @@ def check_parameters(net: Any) -> None:
 
 
 def as_rows(X: Array, encoder: Any) -> Array:
-    """Return rows of shape (n, d) or (n, channels, h, w); images without a channel axis get one."""
+    """Return X as rows of shape (n, d) or (n, channels, h, w); add the channel axis to images of shape (n, h, w)."""
     if X.ndim not in (2, 3, 4):
         raise ValueError(
             f"X must be flat rows or images; got shape {X.shape}.\n"
@@ -80,7 +80,7 @@ def as_rows(X: Array, encoder: Any) -> Array:
 
 
 def check_shape(rows: Array, shape: tuple[int, ...]) -> None:
-    """Raise an error unless every row has the given shape, which is the shape of the training rows."""
+    """Raise an error if the rows do not have the given shape, which is the shape of the training rows."""
     if rows.shape[1:] != shape:
         raise ValueError(
             f"Rows have the shape {rows.shape[1:]}, but the network was fitted on rows of shape {shape}.\n"
@@ -115,7 +115,10 @@ def statistics_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def encoder_layers(encoder: str, shape: tuple[int, ...], n_components: int) -> list[Any]:
-    """Return the layers of a named encoder for rows of the given shape: the name of each torch module and its sizes."""
+    """Return the layers of a named encoder for rows of the given shape, as a list of tuples.
+
+    Each tuple contains the name of a torch module and its sizes.
+    """
     width = max(HIDDEN, n_components)
     layers: list[Any] = []
     if encoder == "conv":

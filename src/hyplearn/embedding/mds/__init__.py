@@ -27,16 +27,16 @@ from hyplearn.types import Array
 # Largest allowed distance in curvature -1. It is slightly smaller than the distance between two opposite points at the
 # largest radius that float64 can represent.
 LONGEST = 70.0
-# Settings of the search for the curvature. SEARCH_BOUNDS is the range of the largest distance in units of the radius
-# of curvature, and SEARCH_GRID is the number of grid values in this range. For each value, at most SEARCH_POINTS
-# points are embedded and their stress is computed.
+# Settings of the search for the curvature, which determines the largest distance in units of the radius of curvature.
+# SEARCH_BOUNDS is the range of this distance that is searched, and SEARCH_GRID is the number of grid values in this
+# range. For each value, at most SEARCH_POINTS points are embedded and their stress is computed.
 SEARCH_BOUNDS = (0.3, 30.0)
 SEARCH_GRID = 9
 SEARCH_POINTS = 250
 # Largest hyperbolic radius of a node of the spanning tree. At larger radii, float64 has too few digits for the edges.
 FARTHEST = 30.0
-# Length of an edge of the spanning tree between points at distance 0 (copies), relative to the largest distance. It is
-# positive, because SciPy treats 0 as a missing edge.
+# Length, relative to the largest distance, of an edge of the spanning tree between two copies of a point. Their
+# distance is 0, but SciPy would treat an edge of length 0 as missing.
 SHORTEST = 1e-9
 
 
@@ -45,7 +45,7 @@ class HyperbolicMDS(BaseEstimator):
     r"""Embed points in the ball by multidimensional scaling, so that their distances approximate given distances.
 
     The spectral solution (hydra) is exact if the given distances are those of points in hyperbolic space with
-    `n_components` dimensions and the curvature of the ball. For other distances, the stress
+    ``n_components`` dimensions and the curvature of the ball. For other distances, the stress
     :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2` is minimised by a descent. The descent starts at the spectral
     solution or, in two or more dimensions, at the minimum spanning tree, embedded as in
     :class:`~hyplearn.embedding.TreeEmbedding`, if its stress is smaller.
@@ -203,7 +203,10 @@ class HyperbolicMDS(BaseEstimator):
 
 @dataclass(frozen=True)
 class Scaling:
-    """Multidimensional scaling in the unit ball, with its dimension, kind of stress, and settings of the descent."""
+    """Solver of multidimensional scaling in the unit ball; its attributes are parameters of :class:`HyperbolicMDS`.
+
+    ``relative`` is True for ``loss="relative"``.
+    """
 
     n_components: int
     relative: bool = False
@@ -228,7 +231,7 @@ class Scaling:
         return hydra, spectral, descend(start, D, self.relative, tol=self.tol, max_iter=self.max_iter)
 
     def best_curvature(self, D: Array) -> float:
-        """Return the absolute curvature with minimal stress on a fixed subset of points, or 1 if 1 is as good."""
+        """Return the absolute curvature with minimal stress on a fixed subset of points, or 1 if 1 is not worse."""
         n, longest = len(D), float(np.max(D))
         if longest == 0:
             return 1.0
@@ -243,7 +246,8 @@ class Scaling:
         best = int(np.argmin([stress(size) for size in grid]))
         bounds = grid[max(best - 1, 0)], grid[min(best + 1, SEARCH_GRID - 1)]
         found = minimize_scalar(stress, bounds=bounds, method="bounded", options={"xatol": 0.02})
-        # Distances measured in the unit ball fit exactly at curvature -1, which a search would find only approximately.
+        # If the distances were measured in the unit ball, curvature -1 fits exactly. The search would find this value
+        # only approximately, so it is tried separately.
         if longest <= LONGEST and stress(np.log(longest)) <= found.fun:
             return 1.0
         return float((np.exp(found.x) / longest) ** 2)
@@ -275,6 +279,6 @@ def spanning_tree_start(D: Array, d: int) -> Array:
     points = layouts.wedges(tree, lengths) if d == 2 else layouts.sarkar(tree, lengths, layouts.Codes.of(tree, d))
     start = np.empty_like(points)
     start[tree.rows] = points
-    # All copies of a point are placed at the first copy.
+    # Move all copies of a point to the position of the first copy.
     _, part = connected_components(adjacency(edges[found.data <= shortest], len(D)), directed=False)
     return start[np.unique(part, return_index=True)[1][part]]

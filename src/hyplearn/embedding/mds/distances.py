@@ -111,7 +111,7 @@ def warn_about_distorted_pairs(X: Array, D: Array, root: float, *, automatic: bo
     """Warn about pairs whose distances in the embedding X differ greatly from the given distances D.
 
     X lies in the unit ball, and D contains the given distances multiplied by ``root``, the square root of the absolute
-    curvature. The warning shows distances divided by ``root``. ``automatic`` states whether the curvature was chosen
+    curvature. The warning shows distances divided by ``root``. ``automatic`` is True if the curvature was chosen
     automatically.
     """
     rows, columns = np.triu_indices(len(D), 1)
@@ -175,7 +175,7 @@ def _adjacency(graph: Any, labels: list[Any]) -> Any:
 
 
 def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
-    """Compute the lengths of all shortest paths; raise an error unless ``adjacency`` is valid and connected."""
+    """Compute the lengths of all shortest paths; raise an error if ``adjacency`` is not valid or not connected."""
     n = adjacency.shape[0]
     if adjacency.shape != (n, n):
         raise ValueError(
@@ -205,9 +205,10 @@ def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
 
 
 def normalise(value: float, D: Array, relative: bool) -> float:
-    """Return ``√(value / total)`` for the stress ``value``; ``total`` is the stress if all points coincide.
+    """Normalise the stress ``value``: return ``√(value / total)``.
 
-    The result is 0 if all given distances are 0.
+    Here ``total`` is the stress of an embedding in which all points coincide. If all given distances are 0, the result
+    is 0.
     """
     total = np.count_nonzero(D) / 2 if relative else float(np.sum(D**2)) / 2
     return math.sqrt(value / total) if total > 0 else 0.0
@@ -216,7 +217,7 @@ def normalise(value: float, D: Array, relative: bool) -> float:
 def stress_and_gradient(X: Array, D: Array, relative: bool) -> tuple[float, Array]:
     """Compute the stress ``Σ_{i<j} w (d(x_i, x_j) - D_ij)²`` and its gradient.
 
-    The weight w is 1 or, if ``relative``, ``1 / D_ij²`` (0 if D_ij is 0).
+    The weight w is 1 if ``relative`` is False. Otherwise, it is ``1 / D_ij²``, or 0 if D_ij is 0.
     """
     gaps, gradients = row_gaps(X, 1.0), np.zeros((BLOCKS, *X.shape))
     # ``_pairs`` adds to an existing array, because numba does not handle interrupts while a function returns a tuple
@@ -256,9 +257,10 @@ def _pairs(X, gaps, D, relative, first, stride, gradient):  # type: ignore[no-un
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _weight(due, relative):  # type: ignore[no-untyped-def]
-    """Return the weight of the squared error of a distance.
+    """Return the weight of the squared error of a distance in the stress.
 
-    The weight is 1 or, if ``relative``, ``1 / due²`` for the given distance ``due`` (0 if ``due`` is 0).
+    The weight is 1 if ``relative`` is False. Otherwise, it is ``1 / due²`` for the given distance ``due``, or 0 if
+    ``due`` is 0.
     """
     if not relative:
         return 1.0
@@ -284,7 +286,11 @@ def descend(X: Array, D: Array, relative: bool, *, tol: float, max_iter: int) ->
 
 
 def place(D: Array, X: Array, relative: bool) -> Array:
-    """Place each new point with minimal stress, given its distances to X (a row of D); start at its nearest row."""
+    """Place each new point so that its stress is minimal.
+
+    Each row of D contains the distances from one new point to the points X. The search starts at the nearest of these
+    points.
+    """
     gaps, starts = row_gaps(X, 1.0), X[np.argmin(D, axis=1)]
     points = [_place_row(due, X, gaps, relative, x) for due, x in zip(D, starts, strict=True)]
     return np.array(points).reshape(starts.shape)
@@ -314,7 +320,7 @@ def _place_row(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> A
 
 
 def _equations(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> tuple[float, Array, Array]:
-    """Return ``Σ w r²``, ``U W Uᵀ`` and ``U W r`` at the point x.
+    """Return the stress ``Σ w r²`` of a new point at x, and the terms ``U W Uᵀ`` and ``U W r`` of a Gauss-Newton step.
 
     The columns of U are the unit vectors from x to the rows of X. The elements of r are the errors of the distances
     between x and these rows, and W is the diagonal matrix of the weights w of the errors.

@@ -33,8 +33,8 @@ from hyplearn.types import Array
 # cells are placed among the landmarks.
 MOST_TOGETHER = 4000
 # Largest distance passed to the spectral solution; if a distance is larger, all are scaled down. The solution uses an
-# eigendecomposition of the matrix of hyperbolic cosines. Its rounding errors are proportional to the largest cosine, so
-# a larger cosine would leave too few digits for short distances.
+# eigendecomposition of the matrix of hyperbolic cosines of the distances. Its rounding errors are proportional to the
+# largest cosine, so larger distances would leave too few digits for short distances.
 LONGEST_AT_START = 12.0
 # Settings of gamma="auto": gamma is LEAST_GAMMA, the published value, or more if the largest logarithmic forest
 # distance divided by gamma would otherwise exceed WIDEST. Two cells at this distance, on opposite sides of the origin,
@@ -252,8 +252,8 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 share = np.clip(np.log(max(gain / value, 1e-300)) / np.log(self.tol), 0, 1)
                 report(f"step {step}, loss {value:.5f}", float(share), task="descent")
 
-        # A point occurs in one row and one column of the matrix of all pairs. Each of the two contributes about
-        # 2 gamma² / n to the second derivative of the loss with respect to this point. Their sum is the stiffness.
+        # The stiffness approximates the second derivative of the loss with respect to one point. This point occurs in
+        # one row and one column of the matrix of all pairs, and each contributes about 2 gamma² / n.
         run = partial(descend, stiffness=4 * gamma**2 / len(Q), tol=self.tol, report=on_step)
         if self.init == "spectral":
             return run(start, loss, max_iter=self.max_iter)

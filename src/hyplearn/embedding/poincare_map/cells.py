@@ -48,7 +48,7 @@ def check_parameters(given: dict[str, Any]) -> None:
 
 
 def root_row(root: Any, names: Any, n: int) -> int | None:
-    """Return the row number of ``root``, which is a row number or the name of a cell; return None if it is None."""
+    """Convert ``root``, which is a row number or the name of a cell, to a row number; None remains None."""
     if root is None:
         return None
     if is_integer(root, 0) and root < n:
@@ -74,7 +74,7 @@ def check_features(X: Array) -> Array:
 
 
 def warn_about_copies(n: int, n_different: int) -> None:
-    """Warn if cells have the same features."""
+    """Warn if some of the n cells have equal features, that is, if ``n_different`` is less than n."""
     if n_different < n:
         warnings.warn(
             f"{n - n_different} of {n} cells have the same features as an earlier cell. Such cells share one point "
@@ -152,7 +152,7 @@ def edge_weights(distances: Array, sigma: float | None) -> Array:
 
 
 class Joints(NamedTuple):
-    """Sizes of the connected components of a graph, and the edges (pairs of rows) added to join them, with lengths."""
+    """Sizes of the connected components of a graph, and the edges (pairs of rows) that join them, with lengths."""
 
     sizes: Array
     edges: Array

@@ -6,9 +6,9 @@ logarithmic forest distance (Chebotarev, 2011),
 
 .. math:: D_{ij} = \tfrac12 \ln \frac{q_{ii} q_{jj}}{q_{ij}^2},
 
-is a metric on the nodes of the graph. When Q is computed, elimination in I + L and back substitution only add numbers
-of the same sign off the diagonal, so nothing cancels there. Every computed entry of Q is therefore positive and
-accurate to nearly all digits, however small it is.
+is a metric on the nodes of the graph. Q is computed by elimination in I + L and back substitution. Off the diagonal,
+both only add numbers of the same sign, so nothing cancels. Every computed entry of Q is therefore positive and accurate
+to nearly all digits, however small it is.
 
 The neighbourhoods of points are softmaxes of hyperbolic distances, :math:`p_{ij} = e^{-\gamma d_{ij}} / Z_i` over all j
 including i, so that :math:`1 \le Z_i \le n`. The loss of row i is the symmetric Kullback-Leibler divergence between
@@ -62,7 +62,7 @@ def forest_accessibilities(graph: Any) -> Array:
 
 
 def forest_distances(Q: Array) -> Array:
-    """Compute the logarithmic forest distances ``ln(q_ii q_jj / q_ij²) / 2``."""
+    """Compute the logarithmic forest distances ``ln(q_ii q_jj / q_ij²) / 2`` from the accessibilities q_ij in Q."""
     D = np.log(Q)
     own = np.diagonal(D) / 2
     np.subtract(own[:, None], D, out=D)
@@ -76,11 +76,12 @@ def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Ar
 
     Return two arrays: the accessibilities between each new node and all old nodes, with a row per new node, and the
     accessibility of each new node from itself. For a new node that has edges with the weights w to the old nodes N, the
-    row followed by the accessibility of the node from itself is
+    row and the accessibility of the node from itself are
 
-    .. math:: \frac{(z^T Q_N, \; 1)}{1 + \sum_j z_j}, \qquad (\operatorname{diag}(w)^{-1} + Q_{NN}) \, z = 1,
+    .. math:: \frac{z^T Q_N}{1 + \sum_j z_j} \quad \text{and} \quad \frac{1}{1 + \sum_j z_j},
+              \qquad \text{where} \quad (\operatorname{diag}(w)^{-1} + Q_{NN}) \, z = 1.
 
-    where :math:`Q_N` contains the rows of Q for the nodes N, and :math:`Q_{NN}` the columns of :math:`Q_N` for these
+    Here :math:`Q_N` contains the rows of Q for the nodes N, and :math:`Q_{NN}` the columns of :math:`Q_N` for these
     nodes. This follows from Woodbury's formula for the inverse of the enlarged matrix I + L. All elements of z are
     positive. For new node i, row i of ``neighbours`` contains N, and row i of ``weights`` contains w.
     """
@@ -93,7 +94,11 @@ def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Ar
 
 
 class Pairs(NamedTuple):
-    """Factor gamma, and packed arrays for all pairs of points: q, ln q, and buffers for f and ``exp(-γ d)``."""
+    """Data of all pairs of points for the loss, in packed arrays, and the factor gamma of the distances d.
+
+    ``q`` contains the accessibilities, and ``log_q`` their logarithms. The buffers ``f`` and ``kernel`` receive
+    ``ln q + γ d`` and ``exp(-γ d)``.
+    """
 
     q: Array
     log_q: Array
@@ -103,7 +108,7 @@ class Pairs(NamedTuple):
 
 
 class Divergence:
-    """Mean divergence over the n rows of the accessibilities Q, as a function of the points.
+    """Loss of a map as a function of its n points: the mean divergence of the rows of the accessibilities Q.
 
     An object takes about 16 n² bytes of memory, in addition to Q.
     """
@@ -126,14 +131,14 @@ class Divergence:
         return float(np.mean(exaggeration * attraction - F)), np.ascontiguousarray(gradient.T) / self.n
 
     def normalisers(self, X: Array) -> tuple[Array, Array]:
-        """Compute Z and F of every row."""
+        """Compute the sum Z and the mean F of every row, as defined in the module docstring."""
         return self._rows(_by_coordinates(X))[:2]
 
     def _rows(self, points: tuple[Array, Array]) -> tuple[Array, Array, Array]:
-        """Compute Z, F and ``Σ q f`` of every row.
+        """Compute Z, F and ``Σ q f`` of every row, as defined in the module docstring.
 
-        The pair (i, i), which is not in the packed arrays, adds 1 to Z, ``ln q_ii`` to Z F and ``q_ii ln q_ii`` to
-        ``Σ q f``.
+        The packed arrays do not contain the pair (i, i) of row i. Its terms are added separately: 1 to Z, ``ln q_ii``
+        to Z F, and ``q_ii ln q_ii`` to ``Σ q f``.
         """
         Z, ZF, attraction = self._over_blocks(partial(_row_sums, points, self.pairs))
         log_own = np.log(self.own)
@@ -168,11 +173,11 @@ def _cosh_less_one(coordinates, over_gaps, i, square, t):  # type: ignore[no-unt
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _row_sums(points, pairs, first, stride):  # type: ignore[no-untyped-def]
-    """Write f and ``exp(-γ d)`` for some pairs; return the contributions of these pairs to Z, Z F and ``Σ q f``.
+    """Return the contributions of some pairs of points to Z, Z F and ``Σ q f`` of each row of Q.
 
-    The result has the shape (3, n), with a column per row of Q.
-
-    The pairs (i, j) are those with j > i and i = first, first + stride, first + 2 stride, and so on.
+    The symbols are defined in the module docstring, and the result has the shape (3, n). The values f and ``exp(-γ d)``
+    of the pairs are also written to the buffers in ``pairs``. The pairs (i, j) are those with j > i and i = first,
+    first + stride, first + 2 stride, and so on.
     """
     coordinates, over_gaps = points
     q, log_q, gamma, f, kernel = pairs

@@ -38,7 +38,11 @@ MOST_STEPS = 100
 
 
 class Fixed(NamedTuple):
-    """Map that is fixed while new cells are placed: transposed points, inverse gaps, Z and F of the rows, and gamma."""
+    """Map of the old cells, which is fixed while new cells are placed.
+
+    It consists of the transposed points, the inverse gaps of the points, Z and F of each row (see the module
+    docstring), and gamma.
+    """
 
     coordinates: Array
     over_gaps: Array
@@ -48,7 +52,7 @@ class Fixed(NamedTuple):
 
     @classmethod
     def of(cls, points: Array, Q: Array, gamma: float) -> "Fixed":
-        """Build a fixed map from its points and accessibilities, by computing Z and F of its rows."""
+        """Build a fixed map from the points and the accessibilities Q of its cells, and compute Z and F of its rows."""
         Z, F = Divergence(Q, gamma).normalisers(points)
         return cls(np.ascontiguousarray(points.T), 1 / row_gaps(points, 1.0), Z, F, float(gamma))
 
@@ -85,7 +89,7 @@ class Landmarks(NamedTuple):
 
 
 def _settle(points: Array, fixed: Fixed, q: Array, own: Array) -> Array:
-    """Return a local minimum of the loss of each new cell; the search starts at the cell's most accessible old cell."""
+    """Return a local minimum of the loss of each new cell; the search starts at the most accessible old cell."""
     # The loss has a cusp at every old cell, but in experiments no search ended at a cusp. Searches that start at
     # weighted midpoints of the neighbours, or at each neighbour in turn, reach a smaller loss for a fifth to a third of
     # the new cells, but this does not increase the number of cells that are classified correctly.
@@ -125,17 +129,18 @@ def _minimise(fixed, q, log_q, own, out):  # type: ignore[no-untyped-def]
 def loss_at(fixed, q, log_q, own, x):  # type: ignore[no-untyped-def]
     """Compute the loss of a new cell at x, and its Hessian and negative gradient in frame coordinates at x.
 
-    The sums run over the old cells. For an old cell at distance d from x:
+    All sums run over the old cells. For an old cell at distance d from x:
 
-    - u is the unit vector from x towards the old cell, and ``K = e^(-γ d)`` is the kernel value;
-    - q is the accessibility of the old cell from the new cell, and ``f = log q - log K``;
-    - Z is the sum of K over the row of the old cell, and F_j is the mean of f in this row with the weights K, both
-      without the new cell.
+    - u is the unit vector from x towards the old cell, and ``K = e^(-γ d)`` is the kernel value.
+    - q is the accessibility of the old cell from the new cell, and ``f = log q - log K``.
+    - Z is the sum of the kernel values in the row of the old cell, and F_j is the mean of f in this row, weighted with
+      the kernel values. Neither includes the new cell.
+    - ``p = K / (1 + Σ K)`` is the probability of the old cell in the row of the new cell, and ``p' = K / (Z + K)`` is
+      the probability of the new cell in the row of the old cell.
 
-    F is the mean of f in the row of the new cell with the weights K. In this row, the new cell itself has K = 1 and
-    ``f = log own``. Let ``p = K / (1 + Σ K)`` be the probabilities of the old cells in the row of the new cell, and
-    ``p' = K / (Z + K)`` the probabilities of the new cell in the rows of the old cells. With ``e = f - F``,
-    ``e' = (1 - p') (f - F_j)``, ``ū = Σ p u``, ``v = Σ p (e - 1) u`` and the slopes
+    F is the mean of f in the row of the new cell, weighted with the kernel values. It includes the new cell itself,
+    which has K = 1 and ``f = log own``, where ``own`` is the accessibility of the new cell from itself. With
+    ``e = f - F``, ``e' = (1 - p') (f - F_j)``, ``ū = Σ p u``, ``v = Σ p (e - 1) u`` and the slopes
     ``s = 2 q + p (e - 1) + p' (e' - 1)``, the derivatives are
 
         gradient = -γ Σ s u

@@ -18,10 +18,11 @@ from hyplearn.types import Array
 # Values of spread that are tried for spread="auto". Each value takes one layout and one measurement of the distortion.
 SPREADS = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3)
 # Approximate maximum number of ordered pairs of nodes on which the distortion is measured. It covers all pairs in trees
-# of up to 2,000 nodes. In larger trees, a larger number would take longer and make the mean more accurate.
+# of up to 2,000 nodes. In larger trees, more pairs would make the mean more accurate, but take longer.
 MOST_PAIRS = 4_000_000
-# Approximate maximum number of ordered pairs on which the values of spread are compared. It is large enough to choose
-# the best value, and each measurement takes a fraction of the time of the final measurement on MOST_PAIRS pairs.
+# Approximate maximum number of ordered pairs of nodes on which the values of spread are compared. These are enough
+# pairs to choose the best value, and far fewer than the MOST_PAIRS pairs of the final measurement, so each comparison
+# is fast.
 SEARCH_PAIRS = 200_000
 # Largest accepted relative error of an edge length due to rounding.
 EDGE_TOLERANCE = 0.01
@@ -286,8 +287,9 @@ def measure_distortion(tree: RootedTree, X: Array, lengths: Array, most_pairs: i
 def _ratios(X, gaps, parents, lengths, depths, sources):  # type: ignore[no-untyped-def]
     """Return the sum of ``|1 - ratio|`` over all pairs of a source and another node, and the extreme ratios.
 
-    The ratio of a pair is its hyperbolic distance divided by the sum of ``lengths`` along its path in the tree. All
-    pairs of neighbouring siblings are also considered for the extreme ratios, which are the smallest and the largest.
+    The ratio of a pair of nodes is their hyperbolic distance divided by the length of the path between them in the
+    tree. The extreme ratios are the smallest and the largest ratio of these pairs and of all pairs of neighbouring
+    siblings.
     """
     n = X.shape[0]
     total, smallest, largest = 0.0, np.inf, 0.0

@@ -25,7 +25,7 @@ SHARE_POWER = 0.7
 DECIMALS = 9
 # Decimal arithmetic with 20 digits, three more than float64. Its results are the same on all machines.
 TWENTY_DIGITS = Context(prec=20)
-# Gap above which the plain formula, 1 minus the sum of squares, is accurate to 13 digits.
+# If the gap of a point is above this value, the plain formula, 1 minus the sum of squares, is accurate to 13 digits.
 NEAR_THE_RIM = 1e-3
 # The n points of a lattice on the sphere (:func:`_lattice`) are moved apart by repulsion if n is at most MOST_REPELLED.
 # This takes at most REPULSION_STEPS steps of n² operations each. Larger lattices are good enough without repulsion.
@@ -58,14 +58,14 @@ class Codes(NamedTuple):
 
         The code of the root is not changed, because the root has no parent.
         """
-        # A spread below 1 moves siblings closer together, but makes a path straighter at every node that lies between
-        # its own parent and child on the path. A path leads from one sibling to another only once, at its highest node,
-        # so the distortion can decrease.
+        # A path in the tree goes up to its highest node and down again. With a spread below 1, the path is bent more at
+        # the highest node, because siblings are closer together, but it is straighter at all other inner nodes. The
+        # distortion can therefore decrease.
         return self._replace(points=[self.points[0], *(_narrow(code, spread) for code in self.points[1:])])
 
 
 def _narrow(code: Array, spread: float) -> Array:
-    """Return the code with the angles between ``-code[0]`` and the other directions multiplied by ``spread``."""
+    """Multiply the angles between ``-code[0]`` and all directions but the first by ``spread``; return the new code."""
     away, children = -code[0], code[1:]
     along = np.clip(children @ away, -1, 1)
     across = children - along[:, None] * away
@@ -76,7 +76,10 @@ def _narrow(code: Array, spread: float) -> Array:
 
 
 def sarkar(tree: RootedTree, lengths: Array, codes: Codes) -> Array:
-    """Lay out a tree by Sarkar's construction (2011): neighbours of a node lie in directions of a spherical code."""
+    """Lay out a tree by Sarkar's construction (2011).
+
+    The edges of each node point in the directions of its spherical code.
+    """
     X = np.zeros((len(tree.parents), codes.points[0].shape[1]))
     starts = np.cumsum([0, *(len(code) for code in codes.points)])[codes.which]
     _sarkar(X, tree.parents, tree.counts, tree.first_children, lengths, np.concatenate(codes.points), starts)
@@ -92,7 +95,8 @@ def _sarkar(X, parents, counts, first, lengths, codes, starts):  # type: ignore[
         mirror[:] = 0.0
         if v > 0:
             _direction(X, v, parents[v], back)
-            # Normal of the reflection that maps the first direction of the code to the direction of the parent.
+            # ``mirror`` is the normal of the reflection that maps the first direction of the code to the direction of
+            # the parent.
             for j in range(d):
                 mirror[j] = codes[used, j] - back[j]
             length = math.sqrt(np.sum(mirror**2))
@@ -127,10 +131,10 @@ def wedges(tree: RootedTree, lengths: Array) -> Array:
     r"""Lay out a tree in nested wedges of the disk, so that edges never cross, whatever their lengths.
 
     Each node has a wedge of directions, which is bisected by the direction away from its parent; the wedge of the root
-    contains all directions. The children divide the wedge of their parent in proportion to the power 0.7 of their
-    numbers of leaves, and lie on the bisectors of their shares. The wedge of a child has the same ideal points at its
-    ends as the child's share. If the share has the half-angle :math:`h`, and the edge to the child has the length
-    :math:`\ell`, the half-angle :math:`h'` of the wedge is therefore given by
+    contains all directions. The wedge of a node is divided into one share for each child, in proportion to the power
+    0.7 of the child's number of leaves. Each child lies on the bisector of its share. The wedge of the child ends at
+    the same two ideal points as its share. If the share has the half-angle :math:`h`, and the edge to the child has the
+    length :math:`\ell`, the half-angle :math:`h'` of the child's wedge is therefore given by
 
     .. math:: \tan\tfrac{h'}{2} = e^{\ell} \tan\tfrac{h}{2}.
 
@@ -150,10 +154,10 @@ def wedges(tree: RootedTree, lengths: Array) -> Array:
 
 
 def _bisectors(tree: RootedTree, lengths: Array) -> list[float]:
-    """Return, for each node, the signed angle between the edge from its parent and a reference direction at the parent.
+    """Return, for each node, the signed angle at its parent from a reference direction to the edge leading to the node.
 
-    The reference direction points away from the parent of the parent; at the root, it is the first axis. The angle of
-    the root itself is 0.
+    The reference direction points directly away from the grandparent; for children of the root, it is the first axis.
+    The angle of the root itself is 0.
     """
     shares = [count**SHARE_POWER for count in _count_leaves(tree.parents, tree.counts).tolist()]
     halves, angles = [math.pi] * len(shares), [0.0] * len(shares)
@@ -249,11 +253,12 @@ def _simplex(n: int, d: int) -> Array:
 
 
 def _lattice(n: int, d: int) -> Array:
-    """Map n points of the unit cube to the sphere, so that equal volumes become equal areas.
+    """Return n evenly distributed points on the unit sphere of R^d: a lattice in a unit cube, mapped to the sphere.
 
-    The first coordinates of the points in the cube are evenly spaced, and the others form Kronecker's sequence with
-    powers of a generalised golden ratio. The polar angle of a uniform point on S^m has the cosine
-    ``2b - 1``, where b has the distribution Beta(m/2, m/2).
+    In the cube, the first coordinates of the points are evenly spaced, and the other coordinates form Kronecker's
+    sequence with powers of a generalised golden ratio. The map to the sphere turns equal volumes into equal areas. It
+    uses that the polar angle of a uniformly distributed point on S^m has the cosine ``2b - 1``, where b has the
+    distribution Beta(m/2, m/2).
     """
     shares = np.empty((n, d - 1))
     shares[:, 0] = (np.arange(n) + 0.5) / n
@@ -271,7 +276,7 @@ def _lattice(n: int, d: int) -> Array:
 
 
 def _golden(k: int) -> float:
-    """Return the positive root of ``x^(k+1) = x + 1``, which is the golden ratio for k = 1."""
+    """Return the positive solution of ``x^(k+1) = x + 1``, which is the golden ratio for k = 1."""
     x = 1.5
     for _ in range(64):
         x = (1 + x) ** (1 / (k + 1))

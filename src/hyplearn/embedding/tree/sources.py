@@ -13,8 +13,8 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from hyplearn.data.newick import parse_newick
 from hyplearn.types import Array
 
-# Parts of a tree: the labels of the nodes, the edges as pairs of positions in the list of labels, the lengths of the
-# edges, and the position of the root (None for an undirected graph).
+# Description of a tree by the labels of its nodes, its edges (pairs of positions in the list of labels), the lengths of
+# the edges, and the position of the root (None for an undirected graph).
 _Parts: TypeAlias = tuple[list[Any], Array, Array, int | None]
 
 

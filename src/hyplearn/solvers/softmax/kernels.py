@@ -40,7 +40,7 @@ def point_block(X, p, along, base, times, inverse_root, codes, costs, W, V, hess
         for i in range(own_codes.size):
             loss += own_costs[i] * losses[i]
         for k in range(K):
-            # α = C (δ_ky - π_k) of each row
+            # Set ``weights`` to element k of α = C (e_y - π), for each row of the chunk.
             for i in range(own_codes.size):
                 weights[i] = own_costs[i] * (others[i] if own_codes[i] == k else -pi[k, i])
             for j in range(D):
@@ -145,7 +145,10 @@ def completed(hessian: Array, K: int) -> Array:
 
 @lru_cache(maxsize=8)
 def _sources(K: int, D: int) -> Array:
-    """Return, for each entry outside the blocks of the last class, the flat index of the computed entry equal to it."""
+    """Return, for each Hessian entry outside the last class's blocks, the flat index of the computed entry equal to it.
+
+    The Hessian is symmetric, and :func:`point_block` computes each of its different entries only once.
+    """
     row, column = np.divmod(np.arange((K - 1) * D), D)
     classes, places = (np.sort(np.stack(np.meshgrid(i, i)), axis=0) for i in (row, column))
     return (classes[1] * D + places[1]) * (K * D) + classes[0] * D + places[0]

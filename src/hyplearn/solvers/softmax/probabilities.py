@@ -53,7 +53,7 @@ def loss_and_sums(block: ClassRows, W: Array) -> tuple[float, Array]:
         scores[1:] = chunk.scores(differences)
         pi, own, rest = probabilities(scores, codes)
         loss += float(costs @ (np.log1p(rest + np.expm1(own)) - own))
-        # π_y - 1 is computed as minus the sum of the other probabilities, without cancellation.
+        # Compute π_y - 1 as minus the sum of the other probabilities, which avoids cancellation.
         pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
         sums[1:] -= chunk.sums(costs * pi[1:])
     sums[0] = -sums[1:].sum(axis=0)

@@ -31,22 +31,22 @@ from hyplearn.types import Array
 # ROUND is the number of steps after which the initial guess of the inverse Hessian is computed again. REMEMBERED is the
 # maximum number of stored steps, with which L-BFGS corrects this guess.
 ROUND, REMEMBERED = 10, 20
-# With at most MATRIX_ENTRIES weights, the initial guess inverts the full Hessian of a sample. With 55 classes and ten
-# coordinates, this saves four out of five passes, compared with the diagonal blocks. With more weights but at most
-# BLOCK_COLUMNS columns, the guess inverts the diagonal blocks. With more columns, it inverts a matrix of the diagonal
-# and the entries that couple the first and the last column. In cone coordinates these two columns (time and intercept)
-# hardly vary and are therefore nearly parallel. Including the entries that couple them saves a third of the passes on
-# the synthetic data of Chien, Pan, Tabaghi and Milenkovic (2021) with 1000 coordinates, but no passes on normally
-# distributed classes.
+# These constants determine which part of a sample's Hessian is inverted for the initial guess. With at most
+# MATRIX_ENTRIES weights, it is the full Hessian. With 55 classes and ten coordinates, this saves four out of five
+# passes, compared with the diagonal blocks. With more weights but at most BLOCK_COLUMNS columns, it is the diagonal
+# blocks. With more columns, it is the diagonal, together with the entries that couple the first and the last column. In
+# cone coordinates, these two columns (time and intercept) hardly vary and are therefore nearly parallel. Including the
+# entries that couple them saves a third of the passes on the synthetic data of Chien, Pan, Tabaghi and Milenkovic
+# (2021) with 1000 coordinates, but no passes on normally distributed classes.
 MATRIX_ENTRIES, BLOCK_COLUMNS = 1000, 400
-# Maximum number of elements of the sample: BLOCK_NUMBERS if the blocks are computed from it, SAMPLE_NUMBERS for the
-# full Hessian or the diagonal. ROWS_PER_ENTRY is the maximum number of sampled rows per weight, which limits the time
-# for the full Hessian.
+# The sample has at most BLOCK_NUMBERS elements if the diagonal blocks of the Hessian are computed from it, and at most
+# SAMPLE_NUMBERS elements if the full Hessian or its diagonal is computed. It has at most ROWS_PER_ENTRY rows per
+# weight, which limits the time for the full Hessian.
 SAMPLE_NUMBERS, BLOCK_NUMBERS, ROWS_PER_ENTRY = 2**20, 2**22, 8
-# If the sample has more than BLOCK_ROWS rows, the block of a class is estimated from the rows with large shares
-# π (1 - π), where π is the probability of the class. Shares of at least SMALLEST times the largest share are large;
-# on data with 56 classes, 3 % of the rows have such shares. Only every k-th of these rows is used, where k is their
-# number divided by the larger of BLOCK_ROWS and ROWS_PER_COLUMN times the number of columns, rounded down (at least 1).
+# If the sample has more than BLOCK_ROWS rows, the block of a class is estimated from the rows in which π (1 - π) is at
+# least SMALLEST times its largest value, where π is the probability of the class. On data with 56 classes, these are 3
+# % of the rows. If they are many, only every k-th of them is used, so that at least BLOCK_ROWS rows and at least
+# ROWS_PER_COLUMN rows per column remain.
 SMALLEST, BLOCK_ROWS, ROWS_PER_COLUMN = 4e-3, 1024, 4
 # Number of rows whose terms in the full Hessian are computed at once, which limits the memory use.
 STRIP = 256
@@ -59,10 +59,10 @@ SHORTEST, LONGEST, MOST_LENGTHS = 0.1, 0.5, 20
 
 
 class Evaluated(Protocol):
-    """Weights W with the value, the gradient and the relative duality gap of P at W."""
+    """Weights W, with the value, the gradient and the relative duality gap of the objective P at W."""
 
     @property
-    def W(self) -> Array: ...  # noqa: N802, D102, as in the mathematics
+    def W(self) -> Array: ...  # noqa: N802, D102, named as in the formulas
     @property
     def primal(self) -> float: ...  # noqa: D102
     @property
@@ -79,8 +79,8 @@ class QuasiNewton(ABC):
     """Quasi-Newton method that stores its last steps, each as the change of W and the change of the gradient."""
 
     round_steps = ROUND
-    rescales = True  # whether the guess is scaled to match the last step, as usual in L-BFGS
-    keeps_steps = True  # whether stored steps are kept when the guess of the inverse Hessian is renewed
+    rescales = True  # whether the guess of the inverse Hessian is scaled to match the last step, as usual in L-BFGS
+    keeps_steps = True  # whether stored steps are kept when the guess of the inverse Hessian is computed again
 
     def __init__(self) -> None:
         self.steps: Steps = []
@@ -93,8 +93,8 @@ class QuasiNewton(ABC):
     def round(self, evaluate: Callable[[Array], E], point: E, tol: float) -> tuple[E | None, int]:
         """Make a round of steps; return the last point and the number of passes of this round.
 
-        The round ends early if the gap is at most ``tol``, or if P cannot be decreased further. None is returned
-        instead of the point if the round neither decreases P nor halves the gap.
+        The round ends early if the gap is at most ``tol``, or if P cannot be decreased further. If the round neither
+        decreases P nor halves the gap, return None instead of the point.
         """
         passes, first = self.passes, point
         inverse = self.inverse(point.W)
@@ -132,7 +132,7 @@ class SampleHessian(QuasiNewton):
         entries, d = source.n_classes * source.shape[1], source.shape[1]
         kinds = {"whole": entries <= matrix_entries, "blocks": d <= block_columns}
         self.kind = next((kind for kind, applies in kinds.items() if applies), "diagonal")
-        self.keeps_steps = self.kind != "whole"  # steps stored for an old Hessian do not improve the new guess
+        self.keeps_steps = self.kind != "whole"  # steps that belong to an old guess do not improve a new one
         if sample_numbers is None:
             sample_numbers = BLOCK_NUMBERS if self.kind == "blocks" else SAMPLE_NUMBERS
         self.source, self.seed = source, seed
@@ -157,16 +157,21 @@ class SampleHessian(QuasiNewton):
             return lambda x: cho_solve(factor, x.ravel()).reshape(x.shape)
         if self.kind == "blocks":
             return block_inverse(rows, costs, pi)
-        # The factor K / (K - 1) is exact for two classes: gradients sum to zero over the classes, and the product of
-        # the Hessian of the loss with such a vector is then twice the product of its diagonal blocks with the vector.
+        # The factor K / (K - 1) compensates for the blocks of the Hessian of the loss that are left out. For two
+        # classes, it is exact: gradients sum to zero over the classes, and the product of the full Hessian with such a
+        # vector is twice the product of its diagonal blocks with the vector.
         weights = len(W) / (len(W) - 1) * costs * pi * (1 - pi)
         return _diagonal_inverse(1 + weights @ rows**2, weights @ (rows[:, 0] * rows[:, -1]))
 
 
 def block_inverse(rows: Array, costs: Array, pi: Array) -> Operator:
-    """Return a function that applies the inverses of the Hessian's diagonal blocks, multiplied by J from both sides."""
-    # The factor K / (K - 1) is exact for two classes: gradients sum to zero over the classes, and the product of the
-    # Hessian of the loss with such a vector is then twice the product of its diagonal blocks with the vector.
+    """Return a function that applies the inverses of the Hessian's diagonal blocks, multiplied by J from both sides.
+
+    The matrix J subtracts the mean over the classes; the module's documentation explains its purpose.
+    """
+    # The factor K / (K - 1) compensates for the blocks of the Hessian of the loss that are left out. For two classes,
+    # it is exact: gradients sum to zero over the classes, and the product of the full Hessian with such a vector is
+    # twice the product of its diagonal blocks with the vector.
     factor, identity = len(pi) / (len(pi) - 1), np.eye(rows.shape[1])
     blocks = (identity + _block(rows, factor * costs, own * (1 - own)) for own in pi)
     inverses = np.stack([cho_solve(cho_factor(block), identity) for block in blocks])
@@ -179,7 +184,10 @@ def block_inverse(rows: Array, costs: Array, pi: Array) -> Operator:
 
 
 def _block(rows: Array, costs: Array, shares: Array) -> Array:
-    """Return ``Σ cost share xxᵀ`` over the rows x; if there are many, estimate it from the rows with large shares."""
+    """Return ``Σ cost share xxᵀ`` over the rows x.
+
+    If there are many rows, the sum is estimated from the rows with large shares.
+    """
     weights = costs * shares
     if len(rows) <= BLOCK_ROWS:
         return _square(rows, weights)
@@ -229,10 +237,10 @@ def _scaled(inverse: Operator, last: tuple[Array, Array]) -> Operator:
 
 
 def _line_search(evaluate: Callable[[Array], E], point: E, step: Array) -> tuple[E | None, int]:
-    """Return the point after the step, shortened if P does not decrease enough, and the number of passes.
+    """Return the point after the step, which is shortened if P does not decrease enough, and the number of passes.
 
-    None is returned instead of the point if the slope of P along the step is not negative, or if no length that is
-    tried meets either of the two conditions described at ENOUGH.
+    Return None instead of the point if the slope of P along the step is not negative, or if none of the lengths that
+    are tried meets one of the two conditions described at ENOUGH.
     """
     slope, length = float(np.sum(point.gradient * step)), 1.0
     if slope >= 0:  # rounding errors can make P increase along the step

@@ -82,7 +82,7 @@ class ProjectedHessian(QuasiNewton):
     """
 
     round_steps = 1
-    rescales = False  # the sample's Hessian has the right scale, and rescaling would require solving one more system
+    rescales = False  # the sample's Hessian has the right scale; rescaling would require solving one more system
 
     def __init__(self, sample: ClassRows) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class ProjectedHessian(QuasiNewton):
         self.precondition: Operator | None = None
 
     def inverse(self, W: Array) -> Operator:
-        """Return a function that solves systems with the sample's Hessian at W."""
+        """Return a function that solves linear systems with the sample's Hessian at W."""
         rows, costs = self.rows, self.costs
         pi, _, _ = probabilities(W @ rows.T, self.codes)
         weights, precondition = costs * pi, self.precondition or block_inverse(rows, costs, pi)

@@ -49,19 +49,19 @@ class SoftmaxSolution:
 
     W: Array  # one row per class; the rows sum to zero at the optimum
     primal: float  # P(W)
-    gap: float  # ½‖∇P‖² / max(1, P)
+    gap: float  # relative duality gap, ½‖∇P‖² / max(1, P)
     status: Status  # "optimal", "max_iter" or "stalled" (limited by rounding)
     n_iter: int  # number of Newton steps, or of rounds of quasi-Newton steps
     n_passes: int  # number of passes over all rows, including those that only draw a sample
     make_hessian: Callable[[], Array]
-    is_full: bool  # whether the hessian is the full matrix, not only diagonal blocks
+    is_full: bool  # whether ``hessian`` is the full matrix, not only its diagonal blocks or their mean
 
     @cached_property
     def hessian(self) -> Array:
         """Hessian of the loss at W, or its diagonal blocks, or their mean; computed on first access.
 
-        If there are fewer rows than columns, it refers to coordinates of the span of the rows, and not to W. Solutions
-        of :func:`~hyplearn.solvers.softmax.sampled.solve_softmax_by_sample` have an empty Hessian.
+        If there are fewer rows than columns, the Hessian refers to coordinates in the span of the rows instead of W.
+        Solutions of :func:`~hyplearn.solvers.softmax.sampled.solve_softmax_by_sample` have an empty Hessian.
         """
         return self.make_hessian()
 
@@ -74,8 +74,8 @@ class SoftmaxSolution:
 
         where H is the Hessian of the loss in P. If only the diagonal blocks of H are known,
         :math:`\frac{K - 1}{K} \sum_k \log \det (I + \frac{K}{K - 1} H_{kk})` replaces the log-determinant, because the
-        rows of W sum to zero; for two classes this is exact. If only the mean of the blocks is known, it replaces every
-        :math:`H_{kk}`.
+        rows of W sum to zero; for two classes this is exact. If only the mean of the blocks is known, the mean replaces
+        every :math:`H_{kk}`.
         """
         K, hessian = len(self.W), self.hessian
         if self.is_full:
@@ -96,7 +96,7 @@ class Point:
     W: Array
     loss: float
     V: Array
-    hessian: Any  # 0 if not computed
+    hessian: Any  # second derivatives of the loss; 0 if they were not computed
 
     @cached_property
     def primal(self) -> float:
@@ -204,7 +204,7 @@ def iterate(
 
 
 def _rounds(source: RowSource, seed: int, tol: float) -> Callable[[Point], tuple[Point | None, int]]:
-    """Return a function that makes a round of quasi-Newton steps."""
+    """Return a function that makes one round of quasi-Newton steps, from a point to the next point."""
     evaluate = partial(_point, source, full=False, second=False)
     return partial(SampleHessian(source, seed).round, evaluate, tol=tol)
 
@@ -216,9 +216,9 @@ def _hessian_at(source: RowSource, point: Point, block_columns: int) -> Array:
 
 
 def _start(source: RowSource, seed: int, **options: Any) -> tuple[Array, int]:
-    """Return the starting weights, and the number of passes.
+    """Return the starting weights, and the number of passes that were needed.
 
-    The weights are the solution for a sample if there are many rows, otherwise zeros.
+    The weights are the solution for a sample if there are many rows, and zeros otherwise.
     """
     n, d = source.shape
     W = np.zeros((source.n_classes, d))
@@ -230,9 +230,9 @@ def _start(source: RowSource, seed: int, **options: Any) -> tuple[Array, int]:
 
 
 def _newton_step(source: RowSource, point: Point) -> tuple[Point | None, int]:
-    """Return the point after a Newton step, shortened if P does not decrease enough, and the number of passes.
+    """Return the point after a Newton step, which is shortened if P does not decrease enough, and the number of passes.
 
-    None is returned instead of the point if the step neither decreases P nor halves the gap.
+    If the step neither decreases P nor halves the gap, return None instead of the point.
     """
     gradient = point.gradient
     factor = cho_factor(np.eye(len(point.hessian)) + point.hessian)
@@ -257,10 +257,10 @@ def _point(
 
 
 def _point_block(block: ClassRows, W: Array, full: bool, second: bool, by_class: bool) -> tuple[float, Array, Any]:
-    """Return the loss, V and the hessian of a block of rows; the hessian is 0 unless ``second`` is true.
+    """Return the loss, ``V = Σ α xᵀ`` and the Hessian of a block of rows; the Hessian is 0 unless ``second`` is True.
 
-    If ``full``, the hessian is the part of the full matrix that ``completed`` needs. Otherwise it consists of the
-    diagonal blocks if ``by_class``, and is their mean if not.
+    If ``full`` is True, the Hessian consists of those entries of the full matrix from which ``completed`` computes the
+    others. Otherwise, it consists of the diagonal blocks if ``by_class`` is True, and of their mean if not.
     """
     K, d = W.shape
     loss, V = 0.0, np.zeros_like(W)
@@ -283,7 +283,10 @@ def _point_block(block: ClassRows, W: Array, full: bool, second: bool, by_class:
 
 
 def _add_blocks(rows: Array, costs: Array, pi: Array, hessian: Array) -> None:
-    """Add the terms of some rows to the diagonal blocks of the Hessian, or to their mean."""
+    """Add the contribution of a batch of rows to the diagonal blocks of the Hessian.
+
+    If ``hessian`` is a single block, add their contribution to the mean of the diagonal blocks instead.
+    """
     if hessian.ndim == 2:
         scaled = np.sqrt(costs * (1 - np.sum(pi**2, axis=0)) / len(pi))[:, None] * rows
         hessian += scaled.T @ scaled

@@ -49,21 +49,23 @@ FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 250, 4
 # gathered is then a fourth as wide, and contains 4 times as many rows.
 SAMPLE_RATIO, GROWTH = 16, 4
 SAMPLE_TOL, THINNED_TOL = 1e-2, 1e-4
-# If more than this fraction of the gap is left after a step, too few rows were gathered.
+# If a step leaves more than this fraction of the gap, the working set is too small, and more rows are gathered for the
+# next one.
 SLOW = 0.7
-# While the relative gap is above FAR_APART, the working set contains the wrong rows and is solved only to the tolerance
-# ROUGHLY. Working sets of all rows, and the first working set at a starting point near the solution, are exceptions.
+# While the relative gap is above FAR_APART, the working set does not yet contain the right rows, so it is solved only
+# to the tolerance ROUGHLY. Exceptions are working sets of all rows, and the first working set if the starting point is
+# near the solution.
 FAR_APART, ROUGHLY = 0.5, 1e-2
-# Further samples in memory must be at least this many times as large as the first sample.
+# After the first sample, samples in memory are used only if they are at least this many times as large as the first.
 SAMPLES_WORTH = 4
-# The rows gathered in the previous scan are used again if the scan gathered all rows of its band, and if their number
-# is between this fraction of the wanted number and twice the wanted number.
+# The rows gathered in the previous scan are used again if they are all rows of its band, and if their number is between
+# LEAST_SHARE and 2 times the wanted number.
 LEAST_SHARE = 0.75
 # Number of rows to gather for each row within the width of the smoothed loss (smoothed.py). On all data tried, the
 # gathered rows include every row that lies on one side of the margin in the solution for the smoothed loss, and on the
 # other side in the solution for the hinge loss.
 WITHIN = 2
-# If the tolerance is at least LOOSE, working sets are not solved to the last digit.
+# If the tolerance is at least LOOSE, working sets are solved to a tenth of the tolerance, not as precisely as possible.
 LOOSE = 1e-4
 LENGTHS = 0.5 ** np.arange(1, 8)
 # Number of elements in memory that a row of a working set needs in addition to its columns.
@@ -71,7 +73,7 @@ BESIDE_A_ROW = 16
 
 
 class Limits(NamedTuple):
-    """Maximum numbers of elements of a sample and of a working set in memory."""
+    """Maximum number of elements of a sample (``sampled``) and of a working set (``gathered``) in memory."""
 
     sampled: int
     gathered: int
@@ -91,9 +93,9 @@ class Model(NamedTuple):
 
 @dataclass
 class State:
-    """State of the solver: the scan at the best w, the model with the best dual value, and counters.
+    """State of the solver: the scan at the best w so far, the model with the best dual value so far, and counters.
 
-    ``size`` is the number of rows to gather, and ``limit`` its maximum.
+    ``size`` is the number of rows to gather for the next working set, and ``limit`` is its maximum.
     """
 
     here: MarginScan
@@ -112,9 +114,9 @@ class State:
 
 
 class Start(NamedTuple):
-    """Starting point w, with the number of rows to gather in its working set, and the band for the first scan.
+    """Starting point w, the number of rows to gather for its working set, and the band for the first scan.
 
-    ``near`` is whether w is near the solution. ``n_passes`` includes passes that only draw a sample.
+    ``near`` is True if w is near the solution. ``n_passes`` includes passes that only draw a sample.
     """
 
     w: Array
@@ -127,10 +129,10 @@ class Start(NamedTuple):
 def starting_point(
     source: RowSource, start: Array | None, rng: np.random.Generator, *, limits: Limits = LIMITS, **options: Any
 ) -> Start:
-    """Return a starting point.
+    """Return a starting point for the solver.
 
-    With few rows, w is zero and all rows are gathered. With more rows, w is ``start`` if this is given, and otherwise
-    the solution for a smoothed loss or for a sample.
+    If there are few rows, start from w = 0 with all rows in the working set. Otherwise, start from ``start`` if it is
+    given, or else from the solution for a smoothed loss or for a sample of the rows.
     """
     n, d = source.shape
     first = max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d)
@@ -173,20 +175,24 @@ def _from_samples(
     for n in _thinner(source.shape[0], sampled):
         part = source.thinned(n, rng)
         found = _refined(part, start, tol=THINNED_TOL, **options)
-        # A part in memory is drawn in one pass; otherwise, every pass over the part is a pass over all rows.
+        # Only passes over all rows count. If the sample is in memory, it took one such pass to draw it. Otherwise,
+        # every pass over the sample reads all rows.
         start = found._replace(n_passes=start.n_passes + 1) if part.most_kept == np.inf else found
     return start
 
 
 def _refined(part: RowSource, start: Start, **options: Any) -> Start:
-    """Solve the problem for a part of the rows; return a starting point for SAMPLE_RATIO times as many rows."""
+    """Solve the problem for a sample (``part``); return a starting point for SAMPLE_RATIO times as many rows."""
     state = working_sets(part, start, **options)
     band = Band(*(edge / GROWTH for edge in state.here.band))
     return Start(state.here.w, GROWTH * state.size, band, n_passes=state.n_passes)
 
 
 def _thinner(n: int, sampled: int) -> list[int]:
-    """Return the sizes of the samples to read in passes, in ascending order; ``sampled`` rows are in memory already."""
+    """Return the sizes of the samples that are read in passes, in ascending order.
+
+    ``n`` is the number of all rows, and ``sampled`` the number of rows in the largest sample in memory.
+    """
     sizes = []
     while (n := n // SAMPLE_RATIO) > GROWTH * sampled:
         sizes.append(n)
@@ -248,7 +254,8 @@ def working_sets(
 def _most(size: int, limit: int) -> int:
     """Return the maximum number of rows that a scan may gather if about ``size`` rows are wanted.
 
-    A band may contain more rows than wanted, because it ends at edges of bins, each √2 times the previous edge.
+    A band may contain more rows than wanted, because it ends at an edge of a bin, and each edge is √2 times the
+    previous.
     """
     return min(4 * size, limit)
 
@@ -263,12 +270,12 @@ def _rows_to_gather(state: State, n: int) -> tuple[Band, int] | None:
             return None
         if expected > 0:
             return band, max(_most(state.size, state.limit), expected)
-        # The band is empty if its first bin contains too many rows, for example duplicates.
+        # The band contains no row if already its first bin contains too many rows, for example duplicates.
         state.size = min(GROWTH * state.size, n)
 
 
 def _solve(seen: MarginScan, tol: float, exact: bool, threads: int) -> BoxSolution:
-    """Solve the working set together with one row that represents all clamped rows."""
+    """Solve the working set together with one more row, which represents all clamped rows."""
     U, C = seen.rows, seen.costs
     if seen.clamped_cost > 0:
         U, C = np.vstack([U, seen.clamped / seen.clamped_cost]), np.append(C, seen.clamped_cost)
@@ -276,7 +283,7 @@ def _solve(seen: MarginScan, tol: float, exact: bool, threads: int) -> BoxSoluti
 
 
 def _search(source: RowSource, state: State, dw: Array) -> Array | None:
-    """Return the best of several points along a step that is too long, or None if none of them decreases P."""
+    """Shorten a step dw that does not decrease P: return the best point along it, or None if no point decreases P."""
     w = state.here.w
     losses = losses_along(source, w, dw, LENGTHS)
     values = [0.5 * np.sum((w + t * dw) ** 2) + loss for t, loss in zip(LENGTHS, losses, strict=True)]
@@ -286,7 +293,10 @@ def _search(source: RowSource, state: State, dw: Array) -> Array | None:
 
 
 def certified(source: RowSource, state: State, tol: float) -> Solution:
-    """Return the solution with D(α) computed from all positive α; it contains these α unless there are too many."""
+    """Return the solution, with D(α) computed from all positive α.
+
+    The solution contains these α unless there are too many to keep.
+    """
     assert state.model is not None
     seen, box = state.model
     primal = state.here.primal
@@ -327,9 +337,10 @@ class Collected(NamedTuple):
 
 
 def collect(source: RowSource, seen: MarginScan, alphas: Array) -> Collected:
-    """Collect the positive α of all rows, or only ``Σ α u`` and ``Σ α`` if there are too many to keep.
+    """Collect the positive α of all rows, or only ``Σ α u`` and ``Σ α`` if there are too many α to keep.
 
-    The sums are sufficient for a certificate, and need no pass, because all clamped rows have the same α/C.
+    The two sums are sufficient for a certificate. They need no further pass, because the ratio α / C is the same for
+    all clamped rows.
     """
     own = alphas[: len(seen.found)]
     found, alpha, v, total = seen.found[own > 0], own[own > 0], own @ seen.rows, own.sum()

@@ -26,15 +26,14 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from hyplearn.geometry.kernels import dot
 from hyplearn.types import Array
 
-# The products α s and β ξ start at this multiple of the mean of C. A high multiple keeps the first steps long. On all
-# data tried, 100 needed fewer steps than 1 or 10^4.
+# The initial values of the products α s and β ξ are this multiple of the mean of C. A high multiple keeps the first
+# steps long. On all data tried, 100 needed fewer steps than 1 or 10^4.
 START_ABOVE = 100.0
-# A step goes at most this fraction of the way to the boundary of the positive orthant.
+# A step goes at most this fraction of the way to the point at which a variable becomes 0.
 DAMPING = 0.995
 MOST_CORRECTORS = 3
 LONG_ENOUGH = 0.9
-# Correctors change only those products α s and β ξ that lie outside the range from LEAST_PRODUCT to LARGEST_PRODUCT
-# times the target μ.
+# Correctors change only products α s and β ξ that are below LEAST_PRODUCT or above LARGEST_PRODUCT times the target μ.
 LEAST_PRODUCT, LARGEST_PRODUCT = 0.1, 10.0
 # With at most this many columns the normal matrix ``I + Uᵀ Θ U`` is summed row by row; with more, BLAS is faster.
 FEW_COLUMNS = 12
@@ -43,7 +42,7 @@ STRIP = 2048
 # Maximum number of free rows (0 < α < C) in excess of the number of columns. The extra rows are copies of other rows,
 # or lie on the margin by chance.
 MOST_COPIES = 500
-# If it is not yet clear which rows are free, the tolerance is multiplied by FINER, until it is below FINEST.
+# If the solution does not yet show which rows are free, the tolerance is multiplied by FINER, until it is below FINEST.
 FINER, FINEST = 1e-2, 1e-13
 # Gaps below this fraction of P are treated as rounding errors.
 ROUNDING = 1e-12
@@ -127,7 +126,7 @@ def _crossed_over(U: Array, C: Array, changes: Array) -> BoxSolution | None:
 
 
 def _least_squares(K: Array, b: Array) -> Array:
-    """Return ``K⁺ b`` for a positive semi-definite K, by Cholesky, or by eigenvectors if K is singular."""
+    """Return ``K⁺ b`` for a positive semi-definite K, using Cholesky, or eigenvectors if K is singular."""
     if K.size == 0:
         return b
     factor, failed = dpotrf(K, lower=1)
@@ -197,9 +196,9 @@ def _products(U, C, w, point, g, theta, v):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _long_step(U, g, point, theta, factor, residual, dw, steps):  # type: ignore[no-untyped-def]
-    """Compute a step by Mehrotra's predictor and corrector and Gondzio's correctors.
+    """Compute a step with Mehrotra's predictor and corrector and Gondzio's correctors.
 
-    Writes the step to ``dw`` and ``steps``, and returns its maximum length, which is defined in :func:`_step`.
+    The step is written to ``dw`` and ``steps``. Return its maximum length, which is defined in :func:`_step`.
     """
     m = g.size
     inverse = 1.0 / point
@@ -233,8 +232,8 @@ def _step(U, g, point, inverse, theta, factor, residual, changes, dw, steps):  #
     """Compute the Newton step that changes (α s, β ξ) by ``changes``; return its maximum step length.
 
     This is the largest length up to 1 for which all variables stay non-negative. The step of w is written to ``dw``,
-    and the steps (dα, dβ, ds, dξ) to ``steps``. For dw = 0, dα would be ``Θ r`` (``unmoved``); the sum of the rows with
-    these coefficients, ``Uᵀ Θ r``, is a part of the right-hand side of the system for dw.
+    and the steps (dα, dβ, ds, dξ) to ``steps``. If dw were 0, dα would be ``Θ r`` (``unmoved``); the system for dw
+    contains the sum of the rows with these coefficients, ``Uᵀ Θ r``, on its right-hand side.
     """
     m = g.size
     unmoved, heights = steps[0], steps[2]
@@ -282,7 +281,7 @@ def _solve_in_place(L, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _correct(point, steps, t, target, changes):  # type: ignore[no-untyped-def]
-    """Correct ``changes`` for the products α s and β ξ that a step of length t would leave far from the target."""
+    """Change ``changes`` where a step of length t would leave a product α s or β ξ far from the target."""
     least, largest = LEAST_PRODUCT * target, LARGEST_PRODUCT * target
     for k in range(2):
         for i in range(point.shape[1]):

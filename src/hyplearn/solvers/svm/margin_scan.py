@@ -14,29 +14,33 @@ from hyplearn.rows import Rows, RowSource
 from hyplearn.tangent import element
 from hyplearn.types import Array
 
-# Bins for the distances ``|⟨u, w⟩ - 1| / ‖u‖`` of rows u from the margin: half octaves (a factor of √2) from 2^-60 to
-# 2^20.
+# The distances ``|⟨u, w⟩ - 1| / ‖u‖`` of rows u from the margin are counted in bins from 2^-60 to 2^20, each half an
+# octave (a factor of √2) wide.
 LOWEST_EXPONENT, BINS = -60, 160
 EDGES = 2.0 ** (LOWEST_EXPONENT + np.arange(BINS) / 2)
 IGNORED, GATHERED, CLAMPED = np.int8(0), np.int8(1), np.int8(2)
 # Number of rows per chunk, small enough that a chunk stays in the cache.
 CHUNK = 256
-# Lower bound of ‖u‖² in the denominator of the squared distance, which would be infinite for rows of zeros.
+# Lower bound of ‖u‖² in the denominator of the squared distance, so that the distance of a row of zeros is finite.
 SHORTEST_SQUARE = 1e-300
 # OUT_OF_THE_WAY is the value of ``⟨u, w⟩`` assigned to rows with cost 0; their squared distance overflows to infinity.
 # FARTHEST is the largest squared limit of a band. It is finite, so that these rows lie outside every band.
 OUT_OF_THE_WAY, FARTHEST = 1e200, float(np.finfo(np.float64).max)
 MANTISSA, LOWEST_BITS = np.uint64(52), np.int64(1023 + 2 * LOWEST_EXPONENT)
-# Number of copies of the counts. Consecutive rows update different copies, so that no update waits for the previous
-# one.
+# The counts of the bins are kept in this many copies. Consecutive rows update different copies, so that no update waits
+# for the previous one.
 COPIES = 4
-# With at most this many dimensions, sums are computed column by column.
+# With at most this many dimensions, the rows are summed column by column instead of row by row.
 FEW_DIMENSIONS = 4
 
 
 @checkpointable
 class Band(NamedTuple):
-    """Band around the margin in which rows are gathered: maximum ``|⟨u, w⟩ - 1| / ‖u‖`` below and above the margin."""
+    """Band around the margin in which rows are gathered.
+
+    A row u lies in the band if its distance ``|⟨u, w⟩ - 1| / ‖u‖`` from the margin is at most ``below`` or ``above``,
+    depending on the side of the margin on which it lies.
+    """
 
     below: float
     above: float
@@ -48,9 +52,9 @@ EVERYTHING = Band(np.inf, np.inf)
 
 @checkpointable
 class MarginScan(NamedTuple):
-    """Result of a pass at w; rows with ``⟨u, w⟩ < 1`` that lie outside the band are called clamped.
+    """Result of a pass over the rows u at w.
 
-    Rows with cost 0 are left out.
+    Rows with ``⟨u, w⟩ < 1`` that lie outside the band are called clamped. Rows with cost 0 are left out.
     """
 
     w: Array
@@ -58,7 +62,7 @@ class MarginScan(NamedTuple):
     loss: float  # Σ C max(0, 1 - ⟨u, w⟩)
     least: float  # smallest ⟨u, w⟩
     longest: float  # largest ‖u‖
-    counts: Array  # number of rows below and above the margin, by distance; of shape (2, BINS)
+    counts: Array  # number of rows below and above the margin in each bin of distances; of shape (2, BINS)
     found: Array  # positions of the gathered rows
     rows: Array
     costs: Array
@@ -177,12 +181,13 @@ def _losses_along(X, p, along, base, costs, w, dw, lengths, out):  # type: ignor
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def scan_kernel(X, p, along, base, costs, w, below, above, sides, counts, clamped):  # type: ignore[no-untyped-def]
-    """Mark each row in ``sides``, count the rows by distance, and sum the clamped rows; return five values.
+    """Mark each row in ``sides``, count the rows by distance, and sum the clamped rows; return five numbers.
 
-    A row is marked as ignored, gathered or clamped. The rows are processed in chunks that stay in the cache, and each
-    chunk in stages: every stage is a loop without branches, which the compiler vectorises. A single loop would be half
-    as fast. The five values are the loss, the smallest margin, the norm of the longest row, and the sums of ``C base``
-    and of C over the clamped rows. The sum of ``C along (x - p)`` over the clamped rows is added to ``clamped``.
+    Each row is marked as IGNORED, GATHERED or CLAMPED. The five numbers are the loss, the smallest margin, the norm of
+    the longest row, and the sums of ``C base`` and of C over the clamped rows. The sum of ``C along (x - p)`` over the
+    clamped rows is added to ``clamped``. The rows are processed in chunks that stay in the cache, and each chunk in
+    stages: every stage is a loop without branches, which the compiler vectorises. A single loop would take twice as
+    long.
     """
     buffers, bins = np.empty((4, CHUNK)), np.empty(CHUNK, dtype=np.int64)
     copies = np.zeros((COPIES, 2 * BINS), dtype=np.int64)
@@ -211,7 +216,10 @@ def scan_kernel(X, p, along, base, costs, w, below, above, sides, counts, clampe
 
 @njit(cache=True, error_model="numpy")
 def _squared(edge):  # type: ignore[no-untyped-def]
-    """Return the squared limit of a band, at most FARTHEST; a negative limit keeps its sign, and excludes all rows."""
+    """Return the square of one limit of a band, but at most FARTHEST.
+
+    For a negative limit, which excludes all rows, the result is negative too.
+    """
     return min(edge * abs(edge), FARTHEST)
 
 
@@ -238,7 +246,7 @@ def _margins(X, p, along, base, costs, w, margins, squares):  # type: ignore[no-
 def _ratios(margins, squares, costs, ratios):  # type: ignore[no-untyped-def]
     """Fill ``ratios`` with the squared distances from the margin; return the loss, smallest ⟨u, w⟩ and largest ‖u‖².
 
-    Costs are loaded even if they are not needed, because a conditional load would be a branch.
+    Each cost is loaded even if the row has no loss, because a conditional load would be a branch.
     """
     loss, least, longest = 0.0, np.inf, 0.0
     for i in range(margins.size):
@@ -251,7 +259,7 @@ def _ratios(margins, squares, costs, ratios):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _count(margins, ratios, bins, copies):  # type: ignore[no-untyped-def]
-    """Count the rows in bins by distance; the binary exponent of the squared distance determines the bin."""
+    """Count the rows by distance; the binary exponent of the squared distance is the index of the bin."""
     for i in range(margins.size):
         octave = np.int64(bits_of(ratios[i]) >> MANTISSA) - LOWEST_BITS
         bins[i] = min(max(octave, 0), BINS - 1)

@@ -28,7 +28,7 @@ from hyplearn.types import Array
 # If the smallest eigenvalue of the scaled matrix M in refutation() is at most this fraction of the largest, it may be a
 # rounding error, and M may be singular.
 SINGULAR = 1e-12
-# A combination of rows counts as zero if changing its coefficients by at most this fraction makes it exactly zero.
+# A sum of rows counts as zero if it becomes exactly zero when its coefficients change by at most this fraction.
 CHANGE = 0.5
 # Number of passes that refutation() takes.
 REFUTATION_PASSES = 2
@@ -52,7 +52,7 @@ def proven(source: RowSource, solution: Solution, loss: str, tol: float) -> Solu
 
 
 def judged(solution: Solution, proof: Proof, hard: bool, tol: float) -> Solution:
-    """Return the solution with P, D and the gap taken from the proof, and with the status that they justify."""
+    """Return the solution with P, D and the gap of ``proof``, and with the status that they justify."""
     gap, rounding = strict_gap(proof, hard)
     closed = gap + rounding <= tol and proof.violation == 0
     return replace(
@@ -82,7 +82,8 @@ def squared_rounding(solution: Solution, longest: float, costs: Costs, n: int) -
     """
     length, n_columns = float(np.linalg.norm(solution.w)), len(solution.w)
     error = (ROW_ERROR + np.sqrt(n_columns)) * EPSILON * (longest * length + 1)
-    # Σ α ≤ √(Σ 2C · Σ α² / (2C)) by the Cauchy-Schwarz inequality. The second sum is twice the loss, so at most 2 P.
+    # Σ α ≤ √(Σ 2C · Σ α² / (2C)) by the Cauchy-Schwarz inequality. The second sum is twice the loss, and therefore at
+    # most 2 P.
     total = np.sqrt(4 * costs.total * max(0.0, solution.primal))
     v_error = longest * (2 * costs.highest * error * solution.n_support + (ROW_ERROR + np.sqrt(n)) * EPSILON * total)
     apart = np.sqrt(2 * solution.gap * max(1.0, solution.primal))
@@ -99,8 +100,8 @@ def hard_rounding(solution: Solution, longest: float, n: int) -> float:
     sum_error = (ROW_ERROR + np.sqrt(n)) * EPSILON
     v_error = sum_error * (total * longest + length)
     apart = float(np.linalg.norm(solution.w - solution.v))
-    # Rounding errors of the margins enter twice: w is divided by the smallest margin, which changes P by at most
-    # 3 P · error, and each α is multiplied by a slack, which changes the gap by at most Σ α · error.
+    # Rounding errors of the margins affect the gap twice: w is divided by the smallest margin, which changes P by at
+    # most 3 P · error, and each α is multiplied by a slack, which changes the gap by at most Σ α · error.
     moved = (3 * solution.primal + total) * error + v_error * (apart + 0.5 * v_error)
     return float(moved + sum_error * (total + solution.primal)) / solution.primal
 
@@ -147,10 +148,10 @@ def refutation(source: RowSource, support: Array, alpha: Array) -> tuple[Array, 
 
 
 def _change(sums: Combination) -> Array | None:
-    """Return ``M⁻¹ v``, from which :func:`_corrected` computes coefficients with which the rows sum to exactly zero.
+    """Return ``M⁻¹ v``, from which :func:`_corrected` computes coefficients that make the sum of the rows exactly zero.
 
-    M and v are defined in :func:`refutation`. Returns None if M may be singular, or if the coefficients might not
-    remain positive.
+    M and v are defined in :func:`refutation`. The result is None if M may be singular, or if the new coefficients might
+    not be positive.
     """
     scale = np.sqrt(np.diag(sums.moments))
     kept = scale > 0  # leave out columns of zeros
@@ -186,7 +187,7 @@ def _corrected(block: Rows, support: Array, alpha: Array, change: Array) -> Arra
 
 
 def _rows_at(block: Rows, support: Array) -> tuple[Array, Array]:
-    """Return the support positions that lie in a block, and the rows at these positions."""
+    """Return the positions in ``support`` that lie in a block, and the rows at these positions."""
     own, positions = _support_of_block(block, support, support)
     return positions, block[own]
 

@@ -35,16 +35,16 @@ from hyplearn.types import Array
 # With at least MANY_COLUMNS columns and costs of at most MODERATE_COST, smoothing is faster than sampling. With higher
 # costs, few rows lie within the width of the smoothed loss, and sampling is faster.
 MANY_COLUMNS, MODERATE_COST = 200, 3.0
-# Initial widths: FIRST_WIDTH if the starting point is w = 0, where all rows lie within the width, and NEXT_WIDTH if the
-# starting point is the solution of a sample.
+# Initial width of the smoothed loss. It is FIRST_WIDTH if the starting point is w = 0, where all rows lie within the
+# width, and NEXT_WIDTH if the starting point is the solution for a sample.
 FIRST_WIDTH, NEXT_WIDTH = 2.0, 0.5
-# The width is multiplied by NARROWER once ½‖w - v‖² is at most SETTLED times the sum of the rows' terms in P - D.
+# The width of the smoothed loss is multiplied by NARROWER once ½‖w - v‖² is at most SETTLED times the sum of the rows'
+# terms in P - D.
 NARROWER, SETTLED = 0.5, 2.0
-# Maximum number of rows, per column, from which the Hessian is computed; if more rows lie within the width, only a part
-# of them is used.
+# Maximum number of rows per column from which the Hessian is computed. If more rows lie within the width (have a slack
+# between 0 and δ), only a part of them is used.
 ROWS_PER_COLUMN = 6
-# With this many rows per column, the rows have full column rank, and the Hessian is conditioned well enough for
-# float32.
+# The Hessian is computed in float32 if there are at least this many rows per column, which makes it well conditioned.
 SPANNING = 2
 # Number of rows per column in the sample whose solution is the starting point. No sample is drawn if it would contain
 # more than a fourth of the rows.
@@ -65,9 +65,9 @@ class Point(NamedTuple):
     smooth: float  # smoothed loss Σ C h(s)
     terms: float  # sum of the rows' terms in P - D, without ½‖w - v‖²
     v: Array  # Σ α u
-    v_within: Array  # Σ α u over the rows with 0 < s < δ
+    v_within: Array  # Σ α u over the rows with a slack s between 0 and δ
     n_within: int
-    rows: Array  # rows with 0 < s < δ, or a part of them
+    rows: Array  # rows with a slack s between 0 and δ, or a part of these rows
     costs: Array  # costs C of ``rows``
 
     @property
@@ -100,7 +100,10 @@ def smoothing_pays(source: RowSource) -> bool:
 def solve_smoothed(
     source: RowSource, *, max_iter: int, threads: int, rng: np.random.Generator
 ) -> tuple[Array, int, int]:
-    """Return w close to the solution for the hinge loss, the number of rows within the width, and the pass count."""
+    """Compute a starting point w close to the solution for the hinge loss.
+
+    Return w, the number of rows within the final width of the smoothed loss, and the number of passes.
+    """
     n, d = source.shape
     w, width, n_passes = np.zeros(d), FIRST_WIDTH, 0
     if n >= 4 * SAMPLE_PER_COLUMN * d:
@@ -130,7 +133,7 @@ class Descent:
     def following(self, point: Point) -> Point | None:
         """Return the point after a Newton step, or None if no step decreases the smoothed objective.
 
-        If the gradient is small enough, the step also decreases the width.
+        If the gradient is small enough, the width of the smoothed loss decreases in this step as well.
         """
         if point.apart <= SETTLED * point.terms:
             width = NARROWER * point.width
@@ -156,7 +159,7 @@ class Descent:
     def _step(self, point: Point, width: float) -> Array | None:
         """Return a Newton step for the given width, or None if rounding prevents it.
 
-        The step assumes that the rows within the width of ``point`` lie within the given width after the step.
+        The rows that lie within the width of ``point`` are assumed to lie within the given width after the step.
         """
         gradient = point.w - point.v - (point.width / width - 1) * point.v_within
         scale = point.n_within / max(1, len(point.rows)) / width
@@ -174,7 +177,7 @@ class Descent:
 
 
 def _solved(rows: Array, costs: Array, b: Array, threads: int) -> Array | None:
-    """Solve ``(I + Σ C u uᵀ) x = b``, in float32 if there are enough rows; return None if rounding prevents it."""
+    """Solve ``(I + Σ C u uᵀ) x = b``, in float32 if there are many rows; return None if rounding prevents it."""
     dtype = np.float32 if len(rows) >= SPANNING * len(b) else np.float64
     scaled = (np.sqrt(costs)[:, None] * rows).astype(dtype, copy=False)
     with ThreadPoolExecutor(threads) as pool:
@@ -192,7 +195,10 @@ def _outer(rows: Array) -> Array:
 
 
 def _point_block(block: Rows, w: Array, width: float, stride: int) -> tuple[Any, ...]:
-    """Return the sums of a block for a :class:`Point`; one in ``stride`` rows within the width is gathered."""
+    """Return the sums of a block for a :class:`Point`, and some of the rows within the width.
+
+    Of the rows within the width, every ``stride``-th is returned.
+    """
     slack = 1 - block @ w
     alpha = block.costs * np.clip(slack / width, 0.0, 1.0)
     inside, positive = (alpha > 0) & (slack < width), np.maximum(slack, 0)

@@ -29,11 +29,11 @@ from hyplearn.solvers.svm.uneven import applies, solve_uneven
 from hyplearn.types import Array
 
 Loss: TypeAlias = Literal["hinge", "squared_hinge"]
-# Caps for very high or infinite costs, in units of 1 / ‖u‖² for each row u, tried in turn until the tolerance is
-# reached or α proves that the rows are not separable.
+# Caps for very high or infinite costs, in units of 1 / ‖u‖² for each row u. They are tried in turn until the tolerance
+# is reached, or until α proves that the rows are not separable.
 RISING_COSTS = (1e8, 1e12, 1e16)
-# If a solution is limited by rounding and its gap is at most this value, the problem is not solved again with another
-# method, even if the tolerance is smaller.
+# A solution that is limited by rounding is not improved with another method if its gap is at most this value, even if
+# the tolerance is smaller.
 HOPELESS = 1e-10
 
 
@@ -95,13 +95,20 @@ def solve_svm(
 
 
 def _may_rise(source: RowSource, solution: Solution, loss: Loss) -> bool:
-    """Return whether a hinge-loss solution is limited by rounding and may improve with a rising cap on the costs."""
+    """Return whether the solution is limited by rounding and may improve with a rising cap on the costs.
+
+    This is possible only for the hinge loss and for problems with at least as many rows as columns.
+    """
     n, d = source.shape
     return n >= d and loss == "hinge" and solution.status == "stalled" and solution.gap > HOPELESS
 
 
 def _solve_again(source: RowSource, solution: Solution, loss: Loss, tol: float) -> Solution:
-    """Handle the status "stalled" or "infeasible": prove that no hard margin exists, or call :func:`solve_uneven`."""
+    """Try to improve a solution with the status "stalled" or "infeasible".
+
+    For a hard margin, first try to prove that no w satisfies it. Without such a proof, and for a soft margin, solve
+    small problems again with :func:`solve_uneven`.
+    """
     hard = source.cost_range.highest == np.inf
     if hard:
         solution = _refuted(source, solution)
@@ -202,7 +209,10 @@ def _solve_by_rising_costs(
 
 
 def _judged(source: RowSource, soft: Solution, hard: bool) -> Solution:
-    """Evaluate a solution for capped costs with the original costs."""
+    """Evaluate the solution of a problem with capped costs: compute P and the gap with the given costs.
+
+    For a hard margin (``hard``), w is first divided by the smallest margin of a row, so that it becomes feasible.
+    """
     if not hard:
         primal = source.fold(scan_block, merge_scans, soft.w, NOTHING, 0).primal
         return replace(soft, primal=primal, gap=relative_gap(primal, soft.dual))
@@ -227,7 +237,7 @@ def _in_units_of(rows: Rows, length: float) -> Rows:
 
 
 def _capped(rows: Rows, cap: float) -> Rows:
-    """Cap the costs at ``cap / ‖u‖²``, or at ``cap`` for rows of zeros."""
+    """Cap the cost of each row u at ``cap / ‖u‖²``, or at ``cap`` if u is zero."""
     squares = np.concatenate([np.empty(0), *map(_squares, rows.blocks())])
     return replace(rows, costs=np.minimum(rows.costs, cap / np.where(squares > 0, squares, 1.0)))
 

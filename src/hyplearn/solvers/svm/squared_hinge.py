@@ -45,10 +45,10 @@ FEW_COLUMNS, LOW_COST = 16, 1.0
 # most ROWS_PER_COLUMN rows per column. It is computed again when a step needs at least FEW_PRODUCTS products.
 MANY_COLUMNS, ROWS_PER_COLUMN, FEW_PRODUCTS = 200, 4, 12
 # Conjugate gradients stop when the norm of the residual is at most FORCING times the gradient norm, or earlier if the
-# tolerance allows it. For the additional step after the tolerance is reached, the factor is FORCING_LAST. A tolerance
-# above POLISHED_TOL needs no such step.
+# tolerance allows it. After the tolerance is reached, one more step is made with the factor FORCING_LAST, unless the
+# tolerance is above POLISHED_TOL.
 FORCING, FORCING_LAST, POLISHED_TOL = 0.1, 1e-4, 1e-4
-# The preconditioner is summed in threads, over strips of this many rows.
+# The preconditioner is a sum over strips of this many rows, which are processed in threads.
 STRIP = 1024
 # Armijo's constant: a step must achieve this fraction of the decrease that the slope predicts.
 ENOUGH = 1e-4
@@ -61,9 +61,9 @@ PATIENCE, ROUNDING = 5, 1e-12
 
 
 class Point(NamedTuple):
-    """Sums of a pass at w: the loss ``Σ C max(0, 1 - ⟨u, w⟩)²``, ``Σ α u``, and the number of active rows.
+    """Sums of a pass at w: the loss ``Σ C max(0, 1 - ⟨u, w⟩)²``, ``v = Σ α u``, and the number of active rows.
 
-    ``second`` is the Hessian ``Σ 2 C u uᵀ`` of the loss, summed over the active rows; if there are many columns, it
+    ``second`` is the Hessian of the loss, ``Σ 2 C u uᵀ`` over the active rows. If there are many columns, ``second``
     contains the positions of the active rows instead.
     """
 
@@ -161,7 +161,7 @@ class Descent(ABC):
     def _newton_step(self, gradient: Array, part: float, shortest: float) -> Array:
         """Compute a Newton step, exactly or by conjugate gradients.
 
-        The norm of the residual of its linear system is at most ``part`` times the gradient norm, or at most
+        The residual of the linear system for the step has at most the norm ``part`` times the gradient norm, or
         ``shortest`` if this is larger.
         """
 
@@ -175,7 +175,8 @@ class Descent(ABC):
             if self.n_iter == max_iter or stalled == PATIENCE:
                 return "max_iter" if self.n_iter == max_iter else "stalled"
             before = self.point.primal
-            # The residual need not be smaller than half the gradient norm at which the tolerance is reached.
+            # The residual of the linear system need not be smaller than half of the gradient norm that corresponds to
+            # ``tol``.
             following = self._following(FORCING, 0.5 * float(np.sqrt(2 * tol * max(1.0, before))))
             if following is None:
                 return "stalled"
@@ -195,9 +196,9 @@ class Descent(ABC):
             self.report(Progress(self.n_passes, point.primal, point.dual, point.gap, point.n_active))
 
     def _following(self, part: float, shortest: float) -> Point | None:
-        """Return the point after a Newton step, shortened if P does not decrease enough.
+        """Return the point after a Newton step, which is shortened if P does not decrease enough.
 
-        Returns None if the step neither decreases P nor halves the gap, or if its linear system is singular because of
+        Return None if the step neither decreases P nor halves the gap, or if its linear system is singular because of
         rounding.
         """
         point, gradient = self.point, self.point.w - self.point.v
@@ -207,7 +208,8 @@ class Descent(ABC):
         except np.linalg.LinAlgError:  # rows are so long that the identity in the Hessian of P is lost in rounding
             return None
         following, slope = self._at(point.w + step), float(gradient @ step)
-        # Rounding may hide a small decrease; a search for a shorter step would not find it either.
+        # Accept the step if the predicted decrease is so small that rounding may hide it: a search for a shorter step
+        # would not find a decrease either.
         if following.primal > point.primal + ENOUGH * slope and -slope > ROUNDING * point.primal:
             self.n_passes += len(GRIDS)
             following = self._at(point.w + _lowest(self.source, point.w, step) * step)
@@ -216,7 +218,7 @@ class Descent(ABC):
 
 
 class DirectDescent(Descent):
-    """Newton's method that sums the Hessian in every pass and factorises it."""
+    """Newton's method that computes the Hessian in every pass and factorises it."""
 
     def _at(self, w: Array) -> Point:
         self.n_passes += 1
@@ -283,11 +285,14 @@ def _softened(rows: Rows, most: float) -> Rows:
 
 
 def _interpolated(source: RowSource, point: Point, tol: float, status: Status, n_iter: int, n_passes: int) -> Solution:
-    r"""Solve for α instead of w, because costs are so high that the slack of the active rows is lost in rounding.
+    r"""Return the solution of a linear system for α, with the w that follows from it.
 
-    α and w are computed from the matrix :math:`U_A` of the active rows; negative α are replaced by 0:
+    It is used if costs are so high that the slack of the active rows, from which α is usually computed, is lost in
+    rounding. With the matrix :math:`U_A` of the active rows, α and w are
 
     .. math:: \Bigl(U_A U_A^T + \operatorname{diag} \frac{1}{2C}\Bigr) \alpha = 1, \qquad w = U_A^T \alpha
+
+    Negative elements of α are replaced by 0 before w is computed.
     """
     support, rows, costs = source.fold(_active, columns_joined, point.w)
     system = rows @ rows.T + np.diag(1 / (2 * costs))
@@ -303,7 +308,7 @@ def _interpolated(source: RowSource, point: Point, tol: float, status: Status, n
 
 
 def _lowest(source: RowSource, w: Array, step: Array) -> float:
-    """Return the step length in [0, 1] at which P is lowest, found in three passes."""
+    """Return the step length in [0, 1] at which P is lowest; the search takes three passes."""
     low, high = 0.0, 1.0
     for grid in GRIDS:
         lengths = low + (high - low) * grid

@@ -23,11 +23,12 @@ ENOUGH, SHORTEST, CUTS = 1e-4, 0.1, 30
 # If the predicted decrease is less than this fraction of P, the step is not shortened, because rounding hides the
 # decrease.
 ROUNDING = 1e-15
-# Maximum size of a group, as the number of rows times the number of problems. Problems are solved in groups, so that
-# their arrays stay in the cache.
+# Problems are solved in groups, so that their arrays stay in the cache. The number of rows times the number of problems
+# of a group is at most GROUP_NUMBERS.
 GROUP_NUMBERS = 2**19
-# If there are at most MOST_PRODUCTS pairs of columns, Hessians are computed from products of columns; otherwise from
-# the active rows. The products are kept between calls if they have at most KEPT_NUMBERS elements (128 MiB).
+# If there are at most MOST_PRODUCTS pairs of columns, Hessians are computed from the elementwise products of columns,
+# and otherwise from the active rows. The products are kept between calls if they have at most KEPT_NUMBERS elements
+# (128 MiB).
 MOST_PRODUCTS, KEPT_NUMBERS = 256, 2**24
 
 
@@ -43,7 +44,7 @@ class TogetherSolution:
 
 @dataclass(frozen=True)
 class Problems:
-    """One-vs-rest problems on the same points; problems that share a set of rows are consecutive."""
+    """One-vs-rest problems on the same points; problems with the same set of rows follow one another."""
 
     rows: Array  # S sets of n rows with m columns, of shape (S, n, m)
     sets: Array  # index of each problem's set of rows, of shape (B,), in ascending order
@@ -74,7 +75,7 @@ class Problems:
         )
 
     def at_costs(self, C: Array | float) -> "Problems":
-        """Return the problems with costs multiplied by C, one number for all problems or one number for each."""
+        """Return the problems with their costs multiplied by C; C is one number for all problems, or one for each."""
         each = np.broadcast_to(C, len(self.positives))
         if np.all(each == each[0]):
             return self._with(costs=each[0] * self.costs)
@@ -172,7 +173,7 @@ def _transposed(matrices: Array) -> Array:
 
 
 def _times(vectors: Array, sets: Array, matrices: Array) -> Array:
-    """Multiply each vector by the matrix of its set; ``sets`` is in ascending order."""
+    """Multiply each vector b by the matrix ``matrices[sets[b]]``; ``sets`` is in ascending order."""
     if len(matrices) == 1:
         return vectors @ matrices[0]
     out = np.empty((len(vectors), matrices.shape[2]))
@@ -185,7 +186,10 @@ def _times(vectors: Array, sets: Array, matrices: Array) -> Array:
 
 @cache
 def _places(m: int) -> Array:
-    """Return the index of each pair of m columns in the result of :func:`column_products`, as a flat (m, m) matrix."""
+    """Return where :func:`column_products` stores the product of each pair of m columns.
+
+    The result is a flat (m, m) matrix of indices.
+    """
     places, (i, j) = np.empty((m, m), dtype=np.int64), np.triu_indices(m)
     places[i, j] = places[j, i] = np.arange(len(i))
     return places.ravel()
@@ -229,7 +233,7 @@ class _Group:
                 open_, slacks, primal, gradient = open_[left], slacks[left], primal[left], gradient[left]
             W, slacks, sums, following = self._step(open_, slacks, primal, gradient)
             lower = following < primal
-            if not lower.all():  # problems limited by rounding keep their weights
+            if not lower.all():  # problems that are limited by rounding keep their weights
                 W, open_, following, slacks, sums = (part[lower] for part in (W, open_, following, slacks, sums))
                 if not lower.any():
                     break
@@ -249,7 +253,7 @@ class _Group:
         return slacks, _times(alpha, sets, self.rows), primal
 
     def _of(self, open_: Array) -> tuple[Array, Array, Array]:
-        """Return the labels, doubled costs and sets of the given problems, without a copy if these are all problems."""
+        """Return the labels, doubled costs and sets of the given problems; avoid a copy if these are all problems."""
         if len(open_) == len(self.signs):
             return self.signs, self.doubled, self.sets
         return self.signs[open_], self.doubled[open_], self.sets[open_]
@@ -266,7 +270,7 @@ class _Group:
             far = np.flatnonzero(certain & (following > primal + ENOUGH * t * slope))
             if not far.size:
                 break
-            # Fit a parabola to P and its slope at the old weights, and to P at the new weights.
+            # Fit a parabola to P at the old and the new weights, and to the slope of P at the old weights.
             bend = following[far] - primal[far] - t[far] * slope[far]
             t[far] *= np.clip(-0.5 * t[far] * slope[far] / bend, SHORTEST, 0.5)
             W[far] = here[far] + t[far, None] * step[far]

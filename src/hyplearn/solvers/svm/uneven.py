@@ -26,7 +26,7 @@ from hyplearn.solvers.svm.interior_point import solve_box
 from hyplearn.solvers.svm.proof import strict_gap
 from hyplearn.types import Array
 
-# Rows are shortened until ‖u‖ ‖w‖ is at most REACH. With this value, about half of the digits of a margin are correct.
+# Rows u are shortened until ‖u‖ ‖w‖ is at most REACH, so that about half of the digits of their margins are correct.
 REACH = 1e8
 # Caps on costs, in units of ‖w‖ / ‖u‖, which are tried in turn. High caps magnify rounding errors; low caps may soften
 # the margin.
@@ -34,12 +34,13 @@ CAPS = (1e4, 1e7, 1e10)
 # For each cap, the problem is solved at most ROUNDS times, each time scaled by the norm of the previous w, until this
 # norm changes by at most the factor SETTLED.
 ROUNDS, SETTLED = 8, 1.5
-# Maximum size of a problem for this method: number of elements, and number of rows for the squared hinge loss.
+# This method is used only for problems with at most MOST_NUMBERS elements and, for the squared hinge loss, at most
+# MOST_SQUARED rows.
 MOST_NUMBERS, MOST_SQUARED = 2**21, 500
 
 
 class Candidate(NamedTuple):
-    """Candidate for the solution: w, α, and the duality gap that they prove."""
+    """Candidate solution: w, α, and the duality gap that they certify."""
 
     w: Array
     alpha: Array
@@ -48,7 +49,7 @@ class Candidate(NamedTuple):
 
 
 def applies(rows: tuple[int, int], loss: str) -> bool:
-    """Return whether a matrix of rows with the given shape is small enough for this method."""
+    """Return whether a problem with the given numbers of rows and columns is small enough for this method."""
     n, d = rows
     return n * d <= MOST_NUMBERS and (loss == "hinge" or n <= MOST_SQUARED)
 
@@ -92,7 +93,10 @@ def _solve_in_reach(U: Array, C: Array, lengths: Array, norm: float, cap: float,
 
 
 def _judged(U: Array, C: Array, w: Array, alpha: Array, loss: str) -> list[Candidate]:
-    """Return candidates with w itself, and with w scaled up to allow for rounding errors of rows on the margin."""
+    """Return three candidates: one with w itself, and two with w scaled up.
+
+    The scaling moves rows on the margin above it, despite the rounding errors of their margins.
+    """
     length = float(np.linalg.norm(w))
     margins, lengths = U @ w, np.linalg.norm(U, axis=1)
     blur = (ROW_ERROR + np.sqrt(len(w))) * EPSILON * lengths * length
