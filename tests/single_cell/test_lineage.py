@@ -121,3 +121,11 @@ def test_a_root_at_the_edge_of_the_map_causes_a_warning(lineage):
     with pytest.warns(UserWarning, match="The root is at the edge of the map"):
         warn_if_at_tip(X, lineage.obs_names.get_loc("d19"))
     warn_if_at_tip(X, lineage.obs_names.get_loc("b0"))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_very_few_cells_are_one_branch(n):
+    few = anndata.AnnData(np.ones((n, 3)))
+    few.obsm["X_poincare"] = 0.1 * np.arange(2.0 * n).reshape(n, 2)
+    hs.tl.branches(few)
+    assert list(few.obs["poincare_branch"]) == ["0"] * n

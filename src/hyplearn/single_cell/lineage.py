@@ -282,7 +282,7 @@ def _first_parting(cells: Array, edges: Array, depth: Array, least: float) -> tu
 
     A part is large if it has at least ``least`` cells. If there is no such depth, the result is None.
     """
-    place = np.full(int(edges.max()) + 1, -1)
+    place = np.full(int(max(cells.max(), edges.max(initial=0))) + 1, -1)
     place[cells] = np.arange(len(cells))
     inside = (place[edges[:, 0]] >= 0) & (place[edges[:, 1]] >= 0)
     own, depths = place[edges[inside]], depth[inside]
