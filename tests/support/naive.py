@@ -215,16 +215,25 @@ def softmax_hessian(rows, C, W):
     return hessian
 
 
-def leave_one_out(rows, codes, weights, C, W):
-    """Log-probability of each row's class after a Newton step without a copy of it in the diagonal blocks."""
+def leave_one_out(rows, codes, weights, C, W, by_class, easy):
+    """Log-probability of each row's class after a Newton step without a copy of the row.
+
+    The step is made in the diagonal blocks of the Hessian. If ``by_class`` is False, it is made in the full Hessian for
+    rows whose scores change by more than ``easy`` in the blocks.
+    """
     (K, d), found = W.shape, []
     hessian = softmax_hessian(rows, C * weights, W)
     for x, code, weight, pi in zip(rows, codes, weights, softmax_probabilities(rows, W), strict=True):
-        scores, factor, cost = W @ x, K / (K - 1), C * min(weight, 1.0)
+        factor, cost, residuals = K / (K - 1), C * min(weight, 1.0), pi - np.eye(K)[code]
+        changes = np.empty(K)
         for k in range(K):
             block = hessian[k * d : (k + 1) * d, k * d : (k + 1) * d] - np.eye(d)
             without = np.eye(d) + factor * (block - cost * pi[k] * (1 - pi[k]) * np.outer(x, x))
-            scores[k] += cost * (pi[k] - (k == code)) * (x @ np.linalg.solve(without, x))
+            changes[k] = cost * residuals[k] * (x @ np.linalg.solve(without, x))
+        if not by_class and np.max(np.abs(changes)) > easy:
+            without = hessian - cost * np.kron(np.diag(pi) - np.outer(pi, pi), np.outer(x, x))
+            changes = np.linalg.solve(without, cost * np.kron(residuals, x)).reshape(K, d) @ x
+        scores = W @ x + changes
         found.append(scores[code] - np.logaddexp.reduce(scores))
     return np.array(found)
 
