@@ -30,6 +30,7 @@ def test_every_claim_holds_in_extended_precision(first):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:PoincareSVC uses coordinates about one centre")
 @pytest.mark.parametrize("first", range(0, 10_000, 500))
 def test_every_claim_of_many_holds_in_extended_precision(first):
     for seed in range(first, first + 500):

@@ -125,8 +125,9 @@ def test_leave_one_out_probabilities_match_a_newton_step_without_the_row(K, C, m
 
 
 @pytest.mark.parametrize(
-    ("K", "C", "spread", "close"), [(2, 1.0, 1.0, 0.02), (5, 1.0, 1.0, 0.01), (5, 100.0, 1.0, 0.01), (8, 100.0, 3.0, 0.02)]
-)  # fmt: skip
+    ("K", "C", "spread", "close"),
+    [(2, 1.0, 1.0, 0.02), (5, 1.0, 1.0, 0.01), (5, 100.0, 1.0, 0.01), (8, 100.0, 3.0, 0.02)],
+)
 def test_the_leave_one_out_loss_is_close_to_that_of_fits_without_the_row(K, C, spread, close):
     rows, codes, _ = softmax_problem(K, n=150, spread=spread)
     solution = solve(rows, codes, np.full(150, C), K)
