@@ -28,7 +28,7 @@ from hyplearn.decision.calibration import LARGEST, Calibration, calibrated_rows,
 from hyplearn.estimators import svc as svc_module
 from hyplearn.geometry import conformal_factor, rotate, signed_distance, translate
 from hyplearn.paper import PaperSVC
-from hyplearn.solvers.choice import ASSUMED_OUTLIERS, LEFT_OUT_WEIGHT, choose_cost
+from hyplearn.solvers.choice import ASSUMED_OUTLIERS, EASY, LEFT_OUT_WEIGHT, choose_cost
 from hyplearn.solvers.platt import fit_sigmoid
 from hyplearn.tangent import frame_coordinates, from_frame
 from support import naive
@@ -182,7 +182,7 @@ def naive_softmax(values, codes, weights):
         W = solution(C)
         log_det = np.linalg.slogdet(naive.softmax_hessian(rows, C * weights, W))[1]
         evidence = naive.softmax_primal(rows, codes, C * weights, W) / C + 0.5 * log_det
-        log_pi = naive.leave_one_out(rows, codes, weights, C, W)
+        log_pi = naive.leave_one_out(rows, codes, weights, C, W, len(W) == 2, EASY)
         share = naive.outlier_share(log_pi, weights, K, ASSUMED_OUTLIERS)
         return evidence - LEFT_OUT_WEIGHT * weights @ np.log((1 - share) * np.exp(log_pi) + share / K)
 
