@@ -100,7 +100,7 @@ def report_steps(n_steps: int) -> Iterator[Callable[[str], None]]:
 
 
 def _terminal_bars(*, transient: bool = False) -> Any:
-    """Return progress bars of the package rich on stderr, or None if rich is missing or stderr is not a terminal.
+    """Return rich progress bars that are drawn on stderr; None if rich is missing or stderr is not a terminal.
 
     Transient bars disappear at the end and have no ``message`` field.
     """
@@ -117,7 +117,7 @@ def _terminal_bars(*, transient: bool = False) -> Any:
 
 
 class _TaskBars:
-    """Task reporter with one bar per task; the task with an empty name is the computation itself."""
+    """Task reporter with one progress bar per task; the task with an empty name is the computation itself."""
 
     def __init__(self, name: str, bars: Any) -> None:
         self.name, self.bars = name, bars
@@ -201,7 +201,7 @@ def _watch_passes(points: BlockSource | None, show: Callable[[PassProgress], Non
 
 
 class _PassLines:
-    """Pass reporter that prints lines about the current pass, at most one per :data:`LINE_INTERVAL` seconds."""
+    """Reporter for passes that prints a line about the current pass, at most every :data:`LINE_INTERVAL` seconds."""
 
     def __init__(self, name: str) -> None:
         self.name, self.last = name, time.monotonic()
@@ -213,7 +213,7 @@ class _PassLines:
 
 
 class _PassBar:
-    """Pass reporter with one bar for the current pass."""
+    """Reporter for passes, with a single progress bar that shows the current pass."""
 
     def __init__(self, bars: Any) -> None:
         self.bars, self.task = bars, None

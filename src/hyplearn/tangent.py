@@ -200,7 +200,7 @@ class TangentRows:
     def fill(self, index: slice | Array, out: Array) -> Array:
         """Write the selected rows to ``out``, an array of float64, and return ``out``."""
         along = self.along[index, None]
-        if not self.p.any():  # for p = 0, the value used with explicit rows, row i is along_i x_i
+        if not self.p.any():  # if p = 0, as for explicit rows, row i is along_i · x_i
             return np.multiply(self.X[index], along, out=out)
         np.subtract(self.X[index], self.p, out=out)
         out *= along
@@ -221,7 +221,10 @@ class TangentRows:
         return products
 
     def fill_columns(self, part: slice, columns: Array) -> None:
-        """Convert points to explicit rows in place; the columns of the (d, n) array are the points ``X[part]``."""
+        """Convert points to explicit rows, in place.
+
+        On entry, the columns of the (d, n) array ``columns`` are the points ``X[part]``; on return, they are the rows.
+        """
         columns -= self.p[:, None]
         columns *= self.along[part]
         columns += self.base[part] * self.p[:, None]

@@ -341,7 +341,7 @@ def _options(
 def _name(app: typer.Typer, table: dict[str, tuple[str, str, str]]) -> None:
     """Add a placeholder with one-line help for each command in ``table``.
 
-    Thus ``hyplearn --help`` does not import the modules of the commands.
+    With these placeholders, ``hyplearn --help`` need not import the modules of the commands.
     """
     for name, (_, _, line) in table.items():
         app.command(name, help=line)(lambda: None)

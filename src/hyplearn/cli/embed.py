@@ -56,11 +56,11 @@ def embed(
     ] = None,
     neighbors: Annotated[
         int | None,
-        typer.Option("--neighbors", help="Number of nearest neighbours, for map; by default 10 to 15."),
+        typer.Option("--neighbors", help="Number of nearest neighbours, for --method map; by default 10 to 15."),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed, for map.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed, for --method map.")] = 0,
     curvature: Annotated[
-        float, typer.Option("--curvature", help="Curvature of the points, for hyperboloid and klein.")
+        float, typer.Option("--curvature", help="Curvature of the points, for --method hyperboloid and klein.")
     ] = -1.0,
 ) -> Outcome:
     """Embed a tree, distances or features in the ball, or convert points from another model of hyperbolic space."""

@@ -54,7 +54,7 @@ def fit(
     ] = None,
     curvature: Annotated[float, typer.Option("--curvature", help="Curvature of the embedding (negative).")] = -1.0,
     outside: Annotated[
-        str, typer.Option("--outside", help="Points outside the ball: raise an error, or project.")
+        str, typer.Option("--outside", help="What to do with points outside the ball: raise (an error) or project.")
     ] = "raise",
     folds: Annotated[int, typer.Option("--folds", help="Number of cross-validation folds; 0 for none.")] = 5,
     seed: Annotated[int, typer.Option("--seed", help="Random seed of the folds.")] = 0,
@@ -174,7 +174,11 @@ def _summary(found: Fitted, folds: int, output: Path) -> dict[str, str]:
 
 
 def _certificate_text(model: Any) -> str:
-    """Describe the certificate in one line: status and largest duality gap, the progress of a perceptron, or "none"."""
+    """Describe the certificate of a model in one line.
+
+    The line contains the status and the largest duality gap. For a perceptron, which has no duality gap, it contains
+    the numbers of solved problems and of updates. For a model without a certificate, it is "none".
+    """
     if hasattr(model, "dual_gap_"):
         statuses = ", ".join(sorted(set(model.status_)))
         return f"{statuses}: proven to be within {np.max(model.dual_gap_):.0e} of the optimum"

@@ -136,7 +136,10 @@ Blocks: TypeAlias = Iterator[tuple[Array, Array, int]]
 
 
 def _blocks(rng: np.random.Generator, w: Array, p: Array, margin: float, radius: float, rows: int) -> Blocks:
-    """Yield random points outside the margin in endless blocks, their sides (±1), and the number of points drawn."""
+    """Yield random points outside the margin, their sides (±1), and the number of points drawn so far.
+
+    The points are yielded in blocks, without end.
+    """
     for drawn in itertools.count(rows, rows):
         points = _uniform_in_ball(rng, rows, len(p), radius)
         distances = signed_distance(points, w, p)

@@ -136,8 +136,9 @@ def least_distance(boundary: Boundary, X: Array, gaps: Array, sides: Array, c: f
     values /= gaps
     largest = (float(np.linalg.norm(a)) / math.sqrt(c) + abs(k)) / float(gaps.min())
     error, least = 8 * (len(a) + 8) * EPSILON * largest, math.inf
-    # Shift the values of the positive side down, and those of the negative side up. The lowest value then belongs to
-    # the point of the positive side with the smallest signed distance, and the highest to that of the negative side.
+    # Shift the values of points with side 1 down, and the values of points with side -1 up. Among the points with side
+    # 1, the nearest to the boundary then has the lowest value of all points. Among the points with side -1, the nearest
+    # has the highest value.
     values -= 3 * largest * sides
     near = np.flatnonzero((values <= values.min() + error) | (values >= values.max() - error))
     for side in (1, -1):
@@ -164,7 +165,10 @@ def plane_boundary(w: Array, p: Array, height: float = 0.0) -> Equidistant:
 
 
 def boundary_of(u: Array, b: float, centre: Array, *, c: float) -> Boundary | None:
-    """Return the zero set of ``u[0] cosh ρ + ⟨u[1:], e⟩ sinh ρ + b``; None if it has at most one point in float64."""
+    """Return the zero set of ``u[0] cosh ρ + ⟨u[1:], e⟩ sinh ρ + b``; None if it has at most one point in float64.
+
+    Here ρ is the distance of a point from ``centre`` in units of 1/√c, and e its direction as seen from the centre.
+    """
     return boundaries_of(u[None], np.array([b]), centre[None], c=c)[0]
 
 

@@ -176,10 +176,9 @@ def proved_coverage(coverage: float, n: int, folds: int) -> float:
 class Neighbours(NamedTuple):
     """Labelled rows, with the sum and mean of each row's distances to the nearest other rows of its class.
 
-    Let m be ``NEAREST``, or the number of rows of the class if it is smaller. For each row, ``sums`` contains the sum
-    of its m - 1 smallest distances to other rows of its class, and ``last`` the m-th smallest distance, which is
-    infinite if there are only m - 1 other rows. ``means`` contains the mean of the m smallest distances, or of all
-    m - 1 distances if there are not more.
+    For a row whose class has n rows, let m be the smaller of ``NEAREST`` and n. ``sums`` contains the sum of the m - 1
+    smallest distances from the row to other rows of its class. ``last`` contains the m-th smallest distance, or
+    infinity if m = n. ``means`` contains the mean of the m smallest distances or, if m = n, of all m - 1 distances.
     """
 
     rows: Array
@@ -286,7 +285,9 @@ class _Rows(NamedTuple):
         return nearest(self.tree, X, _gaps(X, self.c), k, self.c)[0]
 
     def weight_drawn_below(self, X: Array, least: Array, sums: Array, last: Array, weights: Array) -> Array:
-        """Return, for each point, the weight of rows whose total distance drops below ``least`` if the point is added.
+        """Return, for each point, the summed weight of the rows whose total distance would drop below ``least``.
+
+        The result for a point describes what happens if only this point is added to the rows.
 
         The total distance of a row to its m nearest rows is ``sums + last``, where ``last`` is the distance to the m-th
         nearest row (see :class:`Neighbours`). If an added point is nearer than the m-th nearest row, it replaces this
@@ -336,7 +337,7 @@ def _add_drawn_below(Q, gaps_q, least, tree, totals, c, out):  # type: ignore[no
 
 @njit(cache=True, error_model="numpy")
 def _length(key, gap_q, c):  # type: ignore[no-untyped-def]
-    """Convert a key of :mod:`hyplearn.geometry.nearest` to a hyperbolic distance, or to a Euclidean one if c is 0."""
+    """Convert a key (see :mod:`hyplearn.geometry.nearest`) to a hyperbolic distance; if c is 0, to a Euclidean one."""
     return 2.0 / math.sqrt(c) * math.asinh(math.sqrt(c * key / gap_q)) if c > 0.0 else math.sqrt(key)
 
 

@@ -310,7 +310,10 @@ class Decision:
         return [self._equidistant(*part) for part in parts]
 
     def _equidistant(self, w: Array, p: Array, slope: float, offset: float) -> Equidistant | None:
-        """Return the zero set of ``slope · value + offset`` for the link "arsinh" or "z", or "frame" with offset 0."""
+        """Return the zero set of the score ``slope · value + offset`` of a problem.
+
+        The link must be "arsinh" or "z", or "frame" if the offset is 0.
+        """
         length, root = np.linalg.norm(w), np.sqrt(self.c)
         if length == 0 or slope == 0:
             return None
@@ -340,7 +343,7 @@ class Decision:
         return float(levels[code] if not self.is_binary else (code - 0.5) * levels[0])
 
     def _levels(self) -> Array:
-        """Return the intercept of each score: the intercept of the value, after the calibration if there is one."""
+        """Return the intercepts of the scores: the intercepts of the values, calibrated if there is a calibration."""
         return self.intercepts if self.calibration is None else self.calibration.scores(self.intercepts[None])[0]
 
     @property

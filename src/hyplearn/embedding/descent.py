@@ -33,7 +33,8 @@ MEMORY = 10
 # Maximum number of step lengths that a line search tries before it fails. Each is half of the previous one, so the
 # last is about 2e-9 times the first.
 MOST_HALVINGS = 30
-# Fraction of the decrease predicted by the slope that a step must achieve; 1e-4 is usual in Armijo's rule.
+# A step is accepted if it achieves at least this fraction of the decrease that the slope predicts (Armijo's rule). The
+# value 1e-4 is usual.
 ARMIJO = 1e-4
 # Bound on the relative rounding error of the objective. Divided by the gap 1 - ‖x‖² of a point x, it also bounds the
 # hyperbolic distance from x to the nearest points that float64 can represent.
@@ -81,7 +82,7 @@ class Hydra(NamedTuple):
         return _ball(self.vectors * np.sqrt(self.values))
 
     def extend(self, D: Array) -> Array:
-        """Embed new points, given the distance D from each of them to each point of the spectral solution.
+        """Embed new points, given the distances D from each of them to the points of the spectral solution.
 
         A new point with the same distances as a point of the spectral solution is embedded at that point.
         """

@@ -289,7 +289,7 @@ def _hyperbolic_points(D: Array, n_components: int) -> tuple[float, Array]:
     """Return the curvature that :class:`HyperbolicMDS` would choose, and the embedded points in the unit ball.
 
     No warnings are issued about distorted pairs or about a descent that did not converge, because the distortion shows
-    how good the points are.
+    how good the embedding is.
     """
     scaling = Scaling(n_components)
     c = scaling.best_curvature(D)

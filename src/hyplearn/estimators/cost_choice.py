@@ -34,8 +34,8 @@ def choice_rows(data: TrainingData, most: int) -> LabelledBlock:
 class ChosenCost(NamedTuple):
     """Value of C and, if it was found by a search, results of the search.
 
-    ``W`` contains the weights of the linear functions from which the final fit starts. ``held_out`` contains the arsinh
-    of the scores of held-out rows, which are used for the calibration.
+    ``W`` contains the starting weights of the final fit, one row per problem. ``held_out`` contains the arsinh of the
+    scores of held-out rows, which are used for the calibration.
     """
 
     C: Any
@@ -75,10 +75,10 @@ class _Found(NamedTuple):
 
 
 class _Path:
-    """Fits for several values of C, each of which leaves out one fold.
+    """Fits for several values of C; each fit leaves out one fold.
 
-    A fit starts from the solution for the C tried before that is nearest on a logarithmic scale. The first fits start
-    from the solution for all rows with C = 1.
+    A fit starts from the solution for the nearest C, on a logarithmic scale, that has already been tried. The first
+    fits start from the solution for all rows with C = 1.
     """
 
     def __init__(self, problems: Problems, dealt: Array, held: Array, n_folds: int, start: Array) -> None:

@@ -50,7 +50,7 @@ def warn_of_depth(estimator: Any, data: TrainingData) -> None:
 def deepest_classes(data: TrainingData, centre: Array) -> tuple[float, int, int]:
     """Return the largest Gromov product of two classes, seen from ``centre``, and the indices of the two classes.
 
-    The Gromov product of two classes is that of their robust centres, in units of 1/√c.
+    The Gromov product of two classes is computed from robust estimates of their centres. It is in units of 1/√c.
     """
     block, _ = data.subsampled(max(SAMPLE, SAMPLE_PER_CLASS * data.n_classes))
     part = block.taken(np.flatnonzero(block.present))

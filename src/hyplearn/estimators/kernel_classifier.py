@@ -201,7 +201,7 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         self.decision_ = self._decide()
 
     def _samples(self, data: TrainingData, kernel_map: KernelMap) -> tuple[ClassRows, RowSource]:
-        """Return two samples of rows for the solver, which represent all rows.
+        """Return two samples of rows, which represent all rows in the solver.
 
         The first sample, from which the Hessian is computed, is stored as kernel rows. The second sample is at least as
         large, and its kernel values are recomputed in every pass.

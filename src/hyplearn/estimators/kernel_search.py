@@ -55,9 +55,9 @@ EQUAL = 1.01
 # held-out log-losses only in the third digit.
 NEGLIGIBLE = 1.0
 # Starting weights at a new scale are computed by ridge regression, which fits the scores of an earlier model at the
-# landmarks. The ridge penalty is START_RIDGE / C, where START_RIDGE is the inverse of a typical second derivative of a
-# row's log-loss with respect to a score: near its optimum, a softmax with cost C resembles a ridge regression with this
-# penalty.
+# landmarks. The ridge penalty is START_RIDGE / C, because near its optimum, a softmax with cost C resembles a ridge
+# regression with about this penalty. START_RIDGE is the inverse of a typical second derivative of a row's log-loss with
+# respect to a score.
 START_RIDGE = 10.0
 
 
@@ -151,8 +151,8 @@ class KernelSearch:
     c: float
     negligible: float = NEGLIGIBLE
     trials: list[Trial] = field(default_factory=list)
-    # Both are used for warm starts: ``starts`` contains the weights of the last fit for each scale and held-out part,
-    # and ``models`` contains the models of the best trial, one for each held-out part.
+    # ``starts`` and ``models`` are used for warm starts: ``starts`` contains the weights of the last fit for each scale
+    # and held-out part, and ``models`` contains the models of the best trial, one for each held-out part.
     starts: dict[tuple[float, int], Array] = field(default_factory=dict)
     models: list[Model] = field(default_factory=list)
     # Results of ``_held_out`` for each scale, C and held-out part; stored so that ``compare`` does not repeat fits.

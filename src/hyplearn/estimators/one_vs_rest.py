@@ -31,8 +31,8 @@ from hyplearn.reference import reference_points
 from hyplearn.types import Array
 
 # Problems with up to this many coordinates (rows times features) in memory are solved in parallel, one thread each.
-# Other problems are solved one after the other, each on all threads, because a keyboard interrupt takes effect quickly
-# then, whereas it would have to wait for problems in other threads.
+# Other problems are solved one after the other, each on all threads. A keyboard interrupt then takes effect quickly,
+# whereas with parallel problems it would have to wait until the other threads have finished.
 SMALL_PROBLEM = 10**7
 # With at least this many rows per coordinate, the calibration is fitted to values (uncalibrated scores) of training
 # rows instead of held-out rows, because the model is then not overconfident on training rows. The values of held-out
@@ -100,7 +100,7 @@ class OneVsRest(BallClassifier):
     def _problem_map(self, data: TrainingData) -> Iterator[tuple[Callable[..., Iterable[Any]], int]]:
         """Yield a function like ``map`` to solve the problems, and the number of threads that each problem may use.
 
-        For several problems on small data in memory, the function is parallel, and each problem uses one thread.
+        For several problems on small data in memory, the function works in parallel, with one thread per problem.
         """
         is_large = data.n_rows * data.n_features > SMALL_PROBLEM
         if self._n_problems == 1 or not data.in_memory or is_large:

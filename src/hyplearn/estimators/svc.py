@@ -348,8 +348,8 @@ class PoincareSVC(StreamClassifier):
         """Solve all problems together, leaving out each fold in turn.
 
         ``weights`` contains one array of row weights per fold, in which the rows of the fold have weight 0. Return the
-        solutions as an array of shape (n_folds, n_problems, n_columns), and one relative duality gap per fold. This is
-        the largest gap among the fits without the fold and the fits to all rows, which are made for comparison.
+        solutions as an array of shape (n_folds, n_problems, n_columns), and the largest relative duality gap for each
+        fold. The problems are also fitted to all rows, for comparison, and the gaps of these fits count for every fold.
         """
         # If ``data`` is a subsample of the training data, all fits to it deviate in about the same way from the final
         # fit, ``self._W``. This deviation is measured by the last fit, in which no row is held out, and is subtracted
@@ -389,7 +389,7 @@ class PoincareSVC(StreamClassifier):
 
     @property
     def _W(self) -> Array:  # noqa: N802, the symbol in the formulas
-        """Fitted weights of all problems, one row per problem; an intercept is the last column, as in the solver."""
+        """Fitted weights as in the solver, one row per problem; the last column is the intercept if there is one."""
         rows = FreeRows(self.fit_intercept) if hasattr(self, "intercept_") else PointRows(self.reference, "frame")
         return rows.weights({"coef_": self.coef_, "intercept_": getattr(self, "intercept_", np.empty(0))})
 

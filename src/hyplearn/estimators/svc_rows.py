@@ -25,7 +25,8 @@ from hyplearn.types import Array
 # from a common centre, classes at distance D from it differ by angles of about e^-D, so separating them takes weights
 # of about e^D. Such weights are penalised, and beyond about D = 15 (an estimate) the angles are lost in rounding. On 23
 # generated data sets above the threshold, separate centres raise the accuracy by 2.8 percentage points on average and
-# lower it by at most 0.1 points; on 29 data sets below it, they lower it by 0.1 points on average and at most by 7.5.
+# lower it by at most 0.1 points. On 29 data sets below the threshold, they would lower the accuracy by 0.1 points on
+# average, and by up to 7.5 points.
 DEEP = 2.75
 
 

@@ -66,7 +66,7 @@ def training_data(estimator: Any, points: PointSource) -> TrainingData:
 
 
 def _ruling_rows(estimator: Any, data: TrainingData) -> str:
-    """Return a warning message if there are far rows that affect the reference points, or else an empty string."""
+    """Return a warning if rows far beyond the others of their class affect the reference points, and "" otherwise."""
     reference = getattr(estimator, "reference", None)
     far = find_far_rows(data) if isinstance(reference, str) and reference in OF_EXTREME_ROWS else None
     if far is None or not len(far.rows):

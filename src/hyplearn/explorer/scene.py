@@ -113,10 +113,10 @@ def _pair() -> list[dict[str, str]]:
 
 
 def _fitted(estimators: list[Any], X: Array, curvature: float | None) -> list[Fitted]:
-    """Combine each classifier with its decision and, in more than two dimensions, with a plane.
+    """Combine each classifier with its decision and, in more than two dimensions, with the plane on which it is drawn.
 
-    The plane is chosen for the first classifier. If there is a second classifier, its regions on this plane are found
-    by a vote among its predictions for the points.
+    The plane is chosen for the first classifier. If there is a second classifier, its regions on this plane are
+    estimated: each pixel gets the class that this classifier predicts for most of the nearest points.
     """
     decisions = [decision_of(estimator, curvature) for estimator in estimators]
     classifiers = [fitted_classifier(estimator) for estimator in estimators]
@@ -192,9 +192,9 @@ def _model(fitted: Fitted, name: str, X: Array) -> dict[str, Any]:
 
 
 def _votes(plane: Plane | None) -> float | None:
-    """Return the fraction of voting points whose predicted class equals the class of the region in which they lie.
+    """Return the fraction of the voting points of a plane that lie in the region of their predicted class.
 
-    Return None if the regions are not found by a vote among the predictions for the points.
+    Return None if there is no plane, or if its regions are not found by a vote of the nearest points.
     """
     return None if plane is None or plane.neighbours is None else plane.agreement
 

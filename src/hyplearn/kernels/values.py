@@ -28,17 +28,17 @@ def landmark_columns(landmarks: Array, c: float) -> Array:
 
 
 def fill_with_laplacian(X: Array, gaps: Array, columns: Array, c: float, power: float, out: Array) -> None:
-    """Write ``exp(-power ρ)`` to the first columns of ``out``, one per landmark."""
+    """Write ``exp(-power ρ)`` for the distances ρ to the first columns of ``out``, one column per landmark."""
     _fill(_laplacian, X, gaps, columns, c, out, power)
 
 
 def fill_with_secant(X: Array, gaps: Array, columns: Array, c: float, power: float, out: Array) -> None:
-    """Write ``(cosh ρ)^-power`` to the first columns of ``out``, one per landmark."""
+    """Write ``(cosh ρ)^-power`` for the distances ρ to the first columns of ``out``, one column per landmark."""
     _fill(_secant, X, gaps, columns, c, out, power)
 
 
 def fill_with_distances(X: Array, gaps: Array, columns: Array, c: float, out: Array) -> None:
-    """Write the distances ρ, in units of 1/√c, to the first columns of ``out``, one per landmark."""
+    """Write the distances ρ, in units of 1/√c, to the first columns of ``out``, one column per landmark."""
     _fill(_distances, X, gaps, columns, c, out)
 
 

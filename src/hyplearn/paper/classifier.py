@@ -117,7 +117,10 @@ class BaselineClassifier(OneVsRest):
         return {**found, "dual_gap_": gaps}
 
     def _warn(self, message: str) -> None:
-        """Issue a ConvergenceWarning about some binary problems; ``fit`` reissues it for the line of its caller."""
+        """Issue a ConvergenceWarning that begins with the class name.
+
+        The warning is caught by :meth:`fit` and issued again, so that it refers to the line that called ``fit``.
+        """
         warnings.warn(f"{type(self).__name__} {message}", ConvergenceWarning, stacklevel=2)
 
     def _calibrate(self, data: TrainingData, *, warned: bool, known: HeldOut | None = None) -> None:

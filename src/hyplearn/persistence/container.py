@@ -31,7 +31,8 @@ DIGEST_BYTES = 32
 # Maximum size in bytes of the header, which contains parameters, names and string labels, but no arrays of numbers. The
 # limit bounds the memory of the JSON parser, which needs up to twenty times the size of the header.
 LARGEST_HEADER = 2**23
-# Maximum size of a file in bytes, maximum number of axes of an array, and maximum depth of nested values.
+# LARGEST_FILE is the maximum size of a file in bytes, LARGEST_DIMENSIONS the maximum number of axes of an array, and
+# DEEPEST the maximum depth of nested values.
 LARGEST_FILE = 2**32
 LARGEST_DIMENSIONS = 3
 DEEPEST = 4

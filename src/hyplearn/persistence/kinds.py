@@ -33,7 +33,10 @@ class Sizes:
     symbols: dict[str, int]
 
     def fit(self, shape: tuple[int, ...], expected: tuple[str | int, ...]) -> bool:
-        """Return whether a shape matches the expected shape; unknown symbols get their values from the shape."""
+        """Return whether a shape matches the expected shape, which may contain symbols.
+
+        A symbol without a value gets the size at its position in the shape as its value.
+        """
         if len(shape) != len(expected):
             return False
         pairs = zip(shape, expected, strict=True)

@@ -32,7 +32,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def number_in(*, above: float = -np.inf, below: float = np.inf, closed: bool = False) -> Parameter:
-    """Return a parameter that accepts numbers in the interval (above, below), or [above, below) if ``closed``."""
+    """Return a parameter that accepts numbers in the interval (above, below), or in [above, below) if ``closed``."""
     lower = f"[{above:g}" if closed else f"({above:g}"
     return Parameter(
         f"a number in {lower}, {below:g})",
@@ -41,7 +41,7 @@ def number_in(*, above: float = -np.inf, below: float = np.inf, closed: bool = F
 
 
 def integer(least: int, *, none: bool = False, most: int = 2**62) -> Parameter:
-    """Return a parameter that accepts integers from ``least`` to ``most``; if ``none``, None is also allowed."""
+    """Return a parameter that accepts integers from ``least`` to ``most`` and, if ``none`` is True, also None."""
     described = f"an integer of at least {least}" + (f" and at most {most}" if most < 2**62 else "")
     described += ", or None" if none else ""
     return Parameter(described, lambda value: (none and value is None) or (_is_whole(value) and least <= value <= most))
@@ -183,7 +183,7 @@ def check_parameters(found: dict[str, Any], expected: dict[str, Parameter]) -> N
         raise FlawError(f"the parameters do not match the class of the estimator: {'; '.join(listed)}")
     for name, parameter in expected.items():
         if not parameter.holds(found[name]):
-            shown = " ".join(repr(found[name]).split())  # put a long repr, as of a torch module, on one line
+            shown = " ".join(repr(found[name]).split())  # on one line, because the repr of a torch module has many
             raise FlawError(f"{name} must be {parameter.words}; it is {shown:.80}", parameter.advice)
     reference = found.get("reference", "origin")
     if isinstance(reference, (list, tuple, np.ndarray)) and not are_inside(

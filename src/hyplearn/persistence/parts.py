@@ -21,8 +21,8 @@ from hyplearn.solvers.perceptron import Perceptron
 from hyplearn.solvers.sgd import Descent
 
 Values = dict[str, Any]
-# Types of composite attributes: a dict, a named tuple, or the type of the items in a list with one item per binary
-# problem. The values of each field of such items are stacked in one array.
+# Type of each composite attribute: a dict or a named tuple. If the attribute is a list with one item per binary
+# problem, the type of its items is given instead, and the values of each field of the items are stored as one array.
 COMPOSED: dict[str, type[Any]] = {
     "_descents": Descent,
     "_perceptrons": Perceptron,

@@ -346,7 +346,7 @@ def _beside_another(regions: Array) -> Array:
 
 
 def _continued(values: Array, outside: Array) -> Array:
-    """Return a copy of ``values`` with each pixel outside the disk set to the value of the pixel diagonally inwards."""
+    """Return a copy of ``values`` in which pixels outside the disk have the value of the pixel diagonally inwards."""
     row, column = np.nonzero(outside)
     inwards = (i - np.sign(2 * i + 1 - len(values)) for i in (row, column))
     values = values.copy()

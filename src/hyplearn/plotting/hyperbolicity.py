@@ -13,7 +13,8 @@ from hyplearn.types import Array
 # Maximum number of groups of pairs of points. A group contains pairs with similar given distances. Twenty groups are
 # enough to show at which distances a fit is poor.
 GROUPS = 20
-# Percentiles of the ratio in each group: the lower edge of the band, the line, and the upper edge of the band.
+# Percentiles of the ratio of fitted to given distances in each group. They are drawn as the lower edge of the band, the
+# line, and the upper edge of the band.
 PERCENTILES = (10, 50, 90)
 
 
@@ -41,7 +42,10 @@ class HyperbolicityDisplay(Display):
     found: Hyperbolicity
 
     def curves(self) -> dict[str, tuple[Array, Array]]:
-        """Return, for each legend label, the mean given distance and the ratio percentiles of each group of pairs."""
+        """Return a dict from legend labels to two arrays, each with one entry or row per group of pairs.
+
+        The first array contains the mean of the given distances, and the second contains PERCENTILES of the ratio.
+        """
         found, space = self.found, f"{self.found.n_components}-D"
         fits = {
             f"flat {space}: distortion {found.flat_distortion:.2f}": found.flat_distances,

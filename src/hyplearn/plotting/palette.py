@@ -2,7 +2,7 @@
 
 There are ten colours for each background. Readers with normal vision and readers with any type of dichromacy can
 distinguish them: for each of these readers, the CIEDE2000 difference of any two colours is at least 13. Each colour has
-a contrast of at least 3 : 1 to its background. If there are more than ten classes, the colours are repeated with
+a contrast of at least 3 : 1 against its background. If there are more than ten classes, the colours are repeated with
 another shape. The colours were computed with ``experiments/colour_vision.py``, which defines and measures these
 properties.
 """
@@ -17,15 +17,15 @@ LIGHT = (
 DARK = (
     "#6B86FF", "#F48A21", "#0ABF9D", "#BA3B73", "#C1D2FE", "#A1FF91", "#AB7665", "#FFD1DB", "#9483A2", "#776D08",
 )  # fmt: skip
-# Background colours for which contrast is measured: white paper, and the disk on a dark page.
+# Background colours against which contrast is measured: white paper, and the disk on a dark page.
 LIGHT_GROUND, DARK_GROUND = "#FFFFFF", "#191C22"
 # Grey for the class called "other" and for points without a class, on both backgrounds.
 GREY = "#8A8A8A"
 # Marker shapes, the most distinct first. The first ten classes have the first shape, the next ten the second, and so
 # on.
 SHAPES = ("circle", "triangle", "square", "cross", "diamond", "plus", "star", "triangle-down")
-# Perceptually uniform colour maps for continuous values, from low to high. High values have the strongest contrast to
-# the background.
+# Perceptually uniform colour maps for continuous values, from low to high. High values have the strongest contrast
+# with the background.
 LIGHT_RAMP = (
     "#40A47E", "#249E84", "#009789", "#00908D", "#008990", "#008292", "#007B94", "#007395", "#006B97",
     "#006197", "#135796", "#244D94", "#30438F", "#373787", "#392A7A", "#381A6A", "#360657",

@@ -42,7 +42,7 @@ def named_root(adata: Any, root: Any, from_mean: Callable[[Array], Array]) -> in
     """Return the row number of a root, which is given as a row number, a cell name, or a pair (column of obs, label).
 
     For a label, the root is the cell nearest to the mean of the cells with this label. The function ``from_mean`` is
-    called with the rows of these cells, and returns their distances to their mean.
+    called with the row numbers of these cells, and returns the distance of each of them to their mean.
     """
     if isinstance(root, (tuple, list)):
         column, label = root
@@ -250,8 +250,7 @@ def _order(name: str) -> list[int]:
 def _parted(X: Array, root: int, least: float) -> tuple[Array, dict[str, float]]:
     """Return the branch of each cell, and the depths at which branches split, as a dict from branches to depths.
 
-    The dict contains only the branches that split. Each branch into which another branch splits has at least ``least``
-    cells.
+    The dict contains only the branches that split. Every branch that results from a split has at least ``least`` cells.
     """
     r = distance(X, X[root])
     D = pairwise_distance(X)

@@ -229,7 +229,7 @@ def _panel(adata: Any, color: str | None, boundaries: bool | str, unknown: bool,
 
 
 def _classification(adata: Any, color: str | None) -> str | None:
-    """Return the key of the classification with prediction sets that wrote a column, or None if there is none."""
+    """Return the key of the classification that wrote the column ``color``; None if it has no prediction sets."""
     keys = [color.removesuffix(ending) for ending in OF_SETS if color is not None and color.endswith(ending)]
     return next((key for key in keys if f"{key}_sets" in adata.obsm), None)
 

@@ -14,8 +14,8 @@ from hyplearn.types import Array
 # Tolerance for the constraints of a hard margin. Smaller violations are regarded as rounding errors.
 ROUNDING = 1e-9
 EPSILON = float(np.finfo(np.float64).eps)
-# Bound on the relative rounding error of a row's elements, in units of EPSILON. For a sum of n terms, √n is added to
-# this bound, and not n, because random errors partly cancel.
+# Bound on the relative rounding error of a row's elements, in units of EPSILON. For a sum of n terms, the bound is
+# increased by √n instead of n, because random errors partly cancel.
 ROW_ERROR = 8.0
 
 

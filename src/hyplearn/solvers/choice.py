@@ -61,8 +61,9 @@ LEAST_SHARE = 1e-12
 # In leave_one_out(), rows whose scores change by at most EASY are not computed for all classes together, which would
 # take longer. A value of 0 would change the leave-one-out log-loss by less than 0.5 %.
 EASY = 0.05
-# Lower bound of the denominator in the leave-one-out formula for one class, and the number that is added to 1 in the
-# formula for all classes together.
+# Small number that prevents division by zero in leave_one_out(). If the change of each score is computed separately, it
+# is the lower bound of the denominator. If the changes of all scores are computed together, I - M S is replaced with
+# (1 + LEAST) I - M S.
 LEAST = 1e-8
 # Approximate number of elements per chunk of rows in leave_one_out(). Chunks limit the memory use.
 CHUNK_NUMBERS = 2**18
@@ -129,7 +130,8 @@ def choose_softmax_cost(
     n, d = rows.shape
     basis = None
     if n < d:
-        # The solution lies in the span of the rows, so the rows are rotated into n coordinates.
+        # The solution lies in the span of the rows, so the rows are replaced by their n coordinates in an orthonormal
+        # basis.
         basis, triangle = np.linalg.qr(rows.T)
         rows = np.ascontiguousarray(triangle.T)
     found: dict[float, SoftmaxChoice] = {}

@@ -116,7 +116,7 @@ class Perceptron:
         run = RUN if len(rows) >= MANY_ROWS else 1
         runs = IN_ORDER if rng is None else _shuffled(rows.X, run, rng)
         visits, step, mistakes = runs.size * run or len(rows), max(1, BLOCK_NUMBERS // rows.shape[1]), 0
-        # The pass is made in pieces, because the user can interrupt it only between two calls of compiled code.
+        # The pass is split into several calls of compiled code, because the user can interrupt it only between calls.
         for start in range(0, visits, step):
             # Pass None instead of an empty array, so that numba leaves out the updates that this perceptron never
             # makes.
@@ -292,10 +292,11 @@ def _write_row(X, i, p, along, base, z):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _turn(w, root, z, residual, step, triangular):  # type: ignore[no-untyped-def]
-    """Make a second-order update for a row z within the current span: add ``step · z zᵀ`` to A and update w.
+    """Make a second-order update that leaves the rank of A unchanged: add ``step · z zᵀ`` to A, and update w.
 
-    The update goes from the last row of M to the first, so that a triangular M stays triangular; u accumulates A⁻¹z,
-    and ``alpha`` becomes ``1 / step + ⟨z, u⟩``. The matrix ``root`` is M, and ``residual`` is ``y - ⟨w, z⟩``.
+    The matrix ``root`` is M, with ``A⁻¹ = MᵀM``, and ``residual`` is ``y - ⟨w, z⟩``. The loop goes from the last row of
+    M to the first, so that a triangular M stays triangular. At the end of the loop, u is ``A⁻¹ z`` with the inverse
+    before the update, and ``alpha`` is ``1 / step + ⟨z, u⟩``.
     """
     u, alpha = np.zeros(w.size), 1.0 / step
     for i in range(w.size - 1, -1, -1):

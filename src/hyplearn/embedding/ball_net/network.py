@@ -182,7 +182,7 @@ def load(build: Callable[[], Network], weights: Array) -> Network:
     if sum(sizes) != len(weights):
         raise ValueError(
             f"The network has {sum(sizes):,} weights, but weights_ has {len(weights):,}.\n"
-            "Set encoder, head and n_components to their values in fit, or fit again."
+            "Set encoder, head and n_components to the values they had when the model was fitted, or fit again."
         )
     for (name, value), part in zip(state.items(), np.split(weights, np.cumsum(sizes)[:-1]), strict=True):
         state[name] = torch.from_numpy(part.copy()).reshape(value.shape).to(value.dtype)

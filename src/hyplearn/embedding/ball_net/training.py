@@ -72,7 +72,7 @@ class Training:
     ) -> None:
         """Train for all epochs or until early stopping; if the checkpoint exists, continue from there.
 
-        If rows are held out, the network finally gets the weights that had the best score on these rows.
+        If rows are held out, the weights with the best score on these rows are restored at the end of training.
         """
         if checkpoint is not None and (state := read_state(checkpoint, identity)) is not None:
             self.resume(state)
@@ -150,8 +150,8 @@ class Training:
         loss = nn.functional.cross_entropy(logits, codes)
         if not math.isfinite(value := loss.item()):
             raise ValueError(
-                f"The loss is {value} at {when}, with the learning rate {self.optimiser.param_groups[0]['lr']:.2g}: "
-                "the network has diverged.\nLower learning_rate, or check the features of the encoder."
+                f"The loss is {value} at {when}, with a learning rate of {self.optimiser.param_groups[0]['lr']:.2g}: "
+                "the network has diverged.\nLower learning_rate, or check the features that the encoder returns."
             )
         self.optimiser.zero_grad()
         loss.backward()

@@ -27,9 +27,9 @@ from hyplearn.types import Array
 # Largest allowed distance in curvature -1. It is slightly smaller than the distance between two opposite points at the
 # largest radius that float64 can represent.
 LONGEST = 70.0
-# Settings of the search for the curvature, which determines the largest distance in units of the radius of curvature.
-# SEARCH_BOUNDS is the range of this distance that is searched, and SEARCH_GRID is the number of grid values in this
-# range. For each value, at most SEARCH_POINTS points are embedded and their stress is computed.
+# Settings of the search for the curvature. The variable of the search is the largest given distance in units of the
+# radius of curvature. SEARCH_BOUNDS is the range of this variable, and SEARCH_GRID is the number of grid values in this
+# range. For each value that is tried, at most SEARCH_POINTS points are embedded, and their stress is computed.
 SEARCH_BOUNDS = (0.3, 30.0)
 SEARCH_GRID = 9
 SEARCH_POINTS = 250

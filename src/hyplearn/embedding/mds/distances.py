@@ -1,4 +1,4 @@
-"""Reading and validation of distances, the stress of an embedding, and the minimisation of the stress.
+"""Read and validate distances, and compute and minimise the stress of an embedding.
 
 Points lie in the ball of curvature -1. Tangent vectors are in frame coordinates.
 """

@@ -206,8 +206,9 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """Return the points of new cells, without changing the map.
 
         Each new cell is added separately to the graph of the landmarks, which keep their points. The new point is a
-        local minimum of the loss, found with Newton's method from the point of the most accessible landmark. New cells
-        do not influence each other. A new cell with the same features as a landmark gets the point of this landmark.
+        local minimum of the loss. It is found with Newton's method, which starts at the point of the landmark with the
+        highest accessibility from the new cell. New cells do not influence each other. A new cell with the same
+        features as a landmark gets the point of this landmark.
 
         Parameters
         ----------

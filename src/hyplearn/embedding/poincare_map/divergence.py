@@ -94,10 +94,10 @@ def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Ar
 
 
 class Pairs(NamedTuple):
-    """Data of all pairs of points for the loss, in packed arrays, and the factor gamma of the distances d.
+    """Packed arrays with one element per pair of points, from which the loss is computed, and the factor gamma.
 
-    ``q`` contains the accessibilities, and ``log_q`` their logarithms. The buffers ``f`` and ``kernel`` receive
-    ``ln q + γ d`` and ``exp(-γ d)``.
+    ``q`` contains the accessibilities, and ``log_q`` their logarithms. ``f`` and ``kernel`` are buffers: each
+    evaluation of the loss writes ``ln q + γ d`` and ``exp(-γ d)`` to them, where d are the distances of the pairs.
     """
 
     q: Array

@@ -40,8 +40,8 @@ MOST_STEPS = 100
 class Fixed(NamedTuple):
     """Map of the old cells, which is fixed while new cells are placed.
 
-    It consists of the transposed points, the inverse gaps of the points, Z and F of each row (see the module
-    docstring), and gamma.
+    It consists of the transposed points, the inverse gaps of the points, Z and F of each row of accessibilities (see
+    the module docstring), and gamma.
     """
 
     coordinates: Array
@@ -52,7 +52,7 @@ class Fixed(NamedTuple):
 
     @classmethod
     def of(cls, points: Array, Q: Array, gamma: float) -> "Fixed":
-        """Build a fixed map from the points and the accessibilities Q of its cells, and compute Z and F of its rows."""
+        """Build a fixed map from the points of the old cells and the matrix Q of their accessibilities."""
         Z, F = Divergence(Q, gamma).normalisers(points)
         return cls(np.ascontiguousarray(points.T), 1 / row_gaps(points, 1.0), Z, F, float(gamma))
 
@@ -89,7 +89,10 @@ class Landmarks(NamedTuple):
 
 
 def _settle(points: Array, fixed: Fixed, q: Array, own: Array) -> Array:
-    """Return a local minimum of the loss of each new cell; the search starts at the most accessible old cell."""
+    """Return the points of new cells, each of which is at a local minimum of the loss of the cell.
+
+    The search starts at the point of the old cell that has the highest accessibility from the new cell.
+    """
     # The loss has a cusp at every old cell, but in experiments no search ended at a cusp. Searches that start at
     # weighted midpoints of the neighbours, or at each neighbour in turn, reach a smaller loss for a fifth to a third of
     # the new cells, but this does not increase the number of cells that are classified correctly.

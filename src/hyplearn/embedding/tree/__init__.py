@@ -190,7 +190,7 @@ class TreeEmbedding(BaseEstimator):
 
 
 def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: float, c: float) -> None:
-    """Raise an error if two nodes have the same point, which happens if edges are too short for so many nodes."""
+    """Raise an error if two nodes have the same point, which happens if edges are too short to separate all nodes."""
     order = np.lexsort(points.T)
     same = np.flatnonzero(np.all(points[order[1:]] == points[order[:-1]], axis=1))
     if same.size:
@@ -266,7 +266,9 @@ class Distortion(NamedTuple):
 
 
 def measure_distortion(tree: RootedTree, X: Array, lengths: Array, most_pairs: int = MOST_PAIRS) -> Distortion:
-    """Measure the distortion of the points X of the unit ball, for edges of the given hyperbolic lengths.
+    """Measure the distortion of a tree that is embedded in the unit ball.
+
+    X contains the points of the nodes, and ``lengths`` the hyperbolic lengths that the edges should have.
 
     If there are more than ``most_pairs`` ordered pairs of nodes, the distortion is measured on the pairs of a fixed
     random sample of nodes with all other nodes. The worst distortion also includes all pairs of neighbouring siblings,

@@ -21,7 +21,7 @@ from hyplearn.types import Array
 # With 1, small branches get very narrow wedges; with 0, a large branch gets no more than a leaf. Layouts with powers
 # from 0.5 to 0.8 hardly differ; 0.7 fills the disk best.
 SHARE_POWER = 0.7
-# Number of decimals to which tangents are rounded, so that the results of all mathematical libraries become equal.
+# Number of decimals to which tangents are rounded, so that all mathematical libraries give the same results.
 DECIMALS = 9
 # Decimal arithmetic with 20 digits, three more than float64. Its results are the same on all machines.
 TWENTY_DIGITS = Context(prec=20)
@@ -65,7 +65,10 @@ class Codes(NamedTuple):
 
 
 def _narrow(code: Array, spread: float) -> Array:
-    """Multiply the angles between ``-code[0]`` and all directions but the first by ``spread``; return the new code."""
+    """Multiply the angles between ``-code[0]`` and the directions ``code[1:]`` by ``spread``; return the new code.
+
+    The direction ``code[0]`` points to the parent, so ``-code[0]`` points directly away from it.
+    """
     away, children = -code[0], code[1:]
     along = np.clip(children @ away, -1, 1)
     across = children - along[:, None] * away

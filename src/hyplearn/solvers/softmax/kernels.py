@@ -55,7 +55,7 @@ def point_block(X, p, along, base, times, inverse_root, codes, costs, W, V, hess
 
 @njit(inline="always", error_model="numpy")
 def _make_columns(X, p, along, base, times, inverse_root, columns):  # type: ignore[no-untyped-def]
-    """Write the rows ``(times, along (x - p) + base p)``, followed by the intercept if there is one, to ``columns``."""
+    """Write the rows ``(times, along · (x - p) + base · p)``, and the intercept if there is one, to ``columns``."""
     for i in range(times.size):
         columns[0, i] = times[i]
     for j in range(p.size):
@@ -145,9 +145,10 @@ def completed(hessian: Array, K: int) -> Array:
 
 @lru_cache(maxsize=8)
 def _sources(K: int, D: int) -> Array:
-    """Return, for each Hessian entry outside the last class's blocks, the flat index of the computed entry equal to it.
+    """Return a flat index for each entry of the Hessian that lies outside the blocks of the last class.
 
-    The Hessian is symmetric, and :func:`point_block` computes each of its different entries only once.
+    Several of these entries are equal by symmetry, and :func:`point_block` computes only one of them. The index is the
+    position of the computed entry.
     """
     row, column = np.divmod(np.arange((K - 1) * D), D)
     classes, places = (np.sort(np.stack(np.meshgrid(i, i)), axis=0) for i in (row, column))

@@ -44,9 +44,9 @@ MATRIX_ENTRIES, BLOCK_COLUMNS = 1000, 400
 # weight, which limits the time for the full Hessian.
 SAMPLE_NUMBERS, BLOCK_NUMBERS, ROWS_PER_ENTRY = 2**20, 2**22, 8
 # If the sample has more than BLOCK_ROWS rows, the block of a class is estimated from the rows in which π (1 - π) is at
-# least SMALLEST times its largest value, where π is the probability of the class. On data with 56 classes, these are 3
-# % of the rows. If they are many, only every k-th of them is used, so that at least BLOCK_ROWS rows and at least
-# ROWS_PER_COLUMN rows per column remain.
+# least SMALLEST times its largest value, where π is the probability of the class. On data with 56 classes, these are
+# 3 % of the rows. If there are many such rows, only every k-th is used, where k is chosen so that at least BLOCK_ROWS
+# rows and at least ROWS_PER_COLUMN rows per column remain.
 SMALLEST, BLOCK_ROWS, ROWS_PER_COLUMN = 4e-3, 1024, 4
 # Number of rows whose terms in the full Hessian are computed at once, which limits the memory use.
 STRIP = 256
@@ -184,7 +184,7 @@ def block_inverse(rows: Array, costs: Array, pi: Array) -> Operator:
 
 
 def _block(rows: Array, costs: Array, shares: Array) -> Array:
-    """Return ``Σ cost share xxᵀ`` over the rows x.
+    """Return the sum of ``cost · share · xxᵀ`` over the rows x.
 
     If there are many rows, the sum is estimated from the rows with large shares.
     """

@@ -87,9 +87,9 @@ class SoftmaxSolution:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Weights W and the sums of a pass at W: the loss ``Σ C log(1/π_y)``, ``V = Σ α xᵀ``, and the hessian of the loss.
+    """Weights W and the sums of a pass at W: the loss ``Σ C log(1/π_y)``, ``V = Σ α xᵀ``, and the Hessian of the loss.
 
-    For K classes and d columns, the hessian is the matrix of second derivatives ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` of shape
+    For K classes and d columns, ``hessian`` is the matrix of second derivatives ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` of shape
     (Kd, Kd), or, if that would be too large, its diagonal blocks, of shape (K, d, d), or their mean, of shape (d, d).
     """
 
@@ -105,7 +105,7 @@ class Point:
 
     @property
     def is_full(self) -> bool:
-        """Whether the hessian is the full matrix, not only diagonal blocks."""
+        """Whether ``hessian`` is the full matrix, not only its diagonal blocks or their mean."""
         return np.shape(self.hessian) == (self.W.size, self.W.size)
 
     @cached_property
@@ -151,7 +151,8 @@ def solve_softmax(
     options: dict[str, Any] = {"max_iter": max_iter, "seed": seed, "full_hessian": full_hessian}
     options["block_columns"] = block_columns
     if n < d:
-        # The solution lies in the span of the rows, so the rows are rotated into n coordinates.
+        # The solution lies in the span of the rows, so the rows are replaced by their n coordinates in an orthonormal
+        # basis.
         rows = cast(ClassRows, source.gathered())
         Q, R = np.linalg.qr(rows[:].T)
         flat = ClassRows.of(R.T, rows.codes, rows.costs, rows.n_classes)

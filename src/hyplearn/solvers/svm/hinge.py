@@ -58,8 +58,8 @@ SLOW = 0.7
 FAR_APART, ROUGHLY = 0.5, 1e-2
 # After the first sample, samples in memory are used only if they are at least this many times as large as the first.
 SAMPLES_WORTH = 4
-# The rows gathered in the previous scan are used again if they are all rows of its band, and if their number is between
-# LEAST_SHARE and 2 times the wanted number.
+# The rows gathered in the previous scan are used again if no row in its band was left out, and if their number is
+# between LEAST_SHARE times and twice the wanted number.
 LEAST_SHARE = 0.75
 # Number of rows to gather for each row within the width of the smoothed loss (smoothed.py). On all data tried, the
 # gathered rows include every row that lies on one side of the margin in the solution for the smoothed loss, and on the
@@ -270,7 +270,7 @@ def _rows_to_gather(state: State, n: int) -> tuple[Band, int] | None:
             return None
         if expected > 0:
             return band, max(_most(state.size, state.limit), expected)
-        # The band contains no row if already its first bin contains too many rows, for example duplicates.
+        # The band is empty if even its first bin would contain too many rows, for example duplicates.
         state.size = min(GROWTH * state.size, n)
 
 

@@ -70,10 +70,11 @@ class BoxSolution(NamedTuple):
 def solve_box(
     U: Array, C: Array, *, tol: float, exact: bool = True, max_iter: int = 200, threads: int = 1
 ) -> BoxSolution:
-    """Solve the SVM to a gap of at most ``tol · max(1, primal)`` or, if ``exact``, as precisely as rounding allows."""
+    """Solve the SVM up to a gap of ``tol · max(1, primal)`` or, if ``exact``, as precisely as rounding allows."""
     m, d = U.shape
     if m < d:
-        # The solution lies in the span of the rows, so the rows are rotated into m coordinates.
+        # The solution lies in the span of the rows, so the rows are replaced by their m coordinates in an orthonormal
+        # basis.
         Q, R = np.linalg.qr(U.T)
         inner = solve_box(np.ascontiguousarray(R.T), C, tol=tol, exact=exact, max_iter=max_iter, threads=threads)
         return inner._replace(w=Q @ inner.w)
@@ -229,11 +230,11 @@ def _long_step(U, g, point, theta, factor, residual, dw, steps):  # type: ignore
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _step(U, g, point, inverse, theta, factor, residual, changes, dw, steps):  # type: ignore[no-untyped-def]
-    """Compute the Newton step that changes (α s, β ξ) by ``changes``; return its maximum step length.
+    """Compute the Newton step that changes the products (α s, β ξ) by ``changes``; return its maximum length.
 
-    This is the largest length up to 1 for which all variables stay non-negative. The step of w is written to ``dw``,
-    and the steps (dα, dβ, ds, dξ) to ``steps``. If dw were 0, dα would be ``Θ r`` (``unmoved``); the system for dw
-    contains the sum of the rows with these coefficients, ``Uᵀ Θ r``, on its right-hand side.
+    The maximum length is the largest length up to 1 for which all variables stay non-negative. The step of w is written
+    to ``dw``, and the steps (dα, dβ, ds, dξ) to ``steps``. The linear system for dw is given in the documentation of
+    the module. The array ``unmoved`` is ``Θ r``, which would be the step of α if dw were 0.
     """
     m = g.size
     unmoved, heights = steps[0], steps[2]
@@ -281,7 +282,7 @@ def _solve_in_place(L, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _correct(point, steps, t, target, changes):  # type: ignore[no-untyped-def]
-    """Change ``changes`` where a step of length t would leave a product α s or β ξ far from the target."""
+    """Adjust ``changes`` for the products α s and β ξ that a step of length t would leave far from the target."""
     least, largest = LEAST_PRODUCT * target, LARGEST_PRODUCT * target
     for k in range(2):
         for i in range(point.shape[1]):

@@ -181,13 +181,15 @@ def _losses_along(X, p, along, base, costs, w, dw, lengths, out):  # type: ignor
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def scan_kernel(X, p, along, base, costs, w, below, above, sides, counts, clamped):  # type: ignore[no-untyped-def]
-    """Mark each row in ``sides``, count the rows by distance, and sum the clamped rows; return five numbers.
+    """Write a mark for each row to ``sides``, count the rows by distance, and sum the clamped rows.
 
-    Each row is marked as IGNORED, GATHERED or CLAMPED. The five numbers are the loss, the smallest margin, the norm of
-    the longest row, and the sums of ``C base`` and of C over the clamped rows. The sum of ``C along (x - p)`` over the
-    clamped rows is added to ``clamped``. The rows are processed in chunks that stay in the cache, and each chunk in
-    stages: every stage is a loop without branches, which the compiler vectorises. A single loop would take twice as
-    long.
+    The marks are IGNORED, GATHERED and CLAMPED. The number of rows in each bin of distances is added to ``counts``, and
+    the sum of ``C · along · (x - p)`` over the clamped rows is added to ``clamped``. Five numbers are returned: the
+    loss, the smallest margin, the largest norm of a row, and the sums of ``C · base`` and of ``C`` over the clamped
+    rows.
+
+    The rows are processed in chunks that stay in the cache, and each chunk in stages: every stage is a loop without
+    branches, which the compiler vectorises. A single loop would take twice as long.
     """
     buffers, bins = np.empty((4, CHUNK)), np.empty(CHUNK, dtype=np.int64)
     copies = np.zeros((COPIES, 2 * BINS), dtype=np.int64)
@@ -225,9 +227,9 @@ def _squared(edge):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _margins(X, p, along, base, costs, w, margins, squares):  # type: ignore[no-untyped-def]
-    """Write ``⟨u, w⟩`` and ``‖u‖²`` of the rows ``u = along (x - p) + base p``; return how many rows have cost 0.
+    """Write ``⟨u, w⟩`` and ``‖u‖²`` of the rows ``u = along · (x - p) + base · p`` to ``margins`` and ``squares``.
 
-    For these rows, OUT_OF_THE_WAY and 0 are written instead.
+    For rows with cost 0, OUT_OF_THE_WAY and 0 are written instead. Return the number of these rows.
     """
     d, n_absent = len(p), 0
     for i in range(margins.size):
@@ -259,7 +261,7 @@ def _ratios(margins, squares, costs, ratios):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _count(margins, ratios, bins, copies):  # type: ignore[no-untyped-def]
-    """Count the rows by distance; the binary exponent of the squared distance is the index of the bin."""
+    """Count the rows in each bin of distances; the squared distances in a bin have the same binary exponent."""
     for i in range(margins.size):
         octave = np.int64(bits_of(ratios[i]) >> MANTISSA) - LOWEST_BITS
         bins[i] = min(max(octave, 0), BINS - 1)
@@ -284,9 +286,9 @@ def _take_sides(margins, ratios, below, above, sides):  # type: ignore[no-untype
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"nsz", "reassoc"})
 def _scale(margins, ratios, along, base, costs, below, scaled):  # type: ignore[no-untyped-def]
-    """Fill ``scaled`` with ``C along`` for clamped rows and with 0 for other rows; return two sums.
+    """Fill ``scaled`` with ``C · along`` for clamped rows and with 0 for other rows; return two sums.
 
-    The sums are ``Σ C base`` and ``Σ C`` over the clamped rows.
+    The sums are those of ``C · base`` and of ``C`` over the clamped rows.
     """
     base_sum, cost_sum = 0.0, 0.0
     for i in range(margins.size):
@@ -299,7 +301,7 @@ def _scale(margins, ratios, along, base, costs, below, scaled):  # type: ignore[
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"nsz", "reassoc"})
 def _add(X, p, scaled, clamped):  # type: ignore[no-untyped-def]
-    """Add ``Σ scaled (x - p)`` to ``clamped``."""
+    """Add the sum of ``scaled · (x - p)`` over all rows to ``clamped``."""
     d = len(p)
     if d <= FEW_DIMENSIONS:
         for j in range(d):

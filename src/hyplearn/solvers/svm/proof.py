@@ -35,7 +35,7 @@ REFUTATION_PASSES = 2
 
 
 def proven(source: RowSource, solution: Solution, loss: str, tol: float) -> Solution:
-    """Return the solution with a gap that takes rounding errors into account, and with the status that it justifies.
+    """Return the solution with a gap that allows for rounding errors, and with the status that this gap justifies.
 
     The status is "optimal" only if the gap plus the bound on its rounding error is at most ``tol``. The certificate is
     recomputed, unless the bound in the given solution is small enough or the solution does not contain all positive α.

@@ -61,7 +61,7 @@ PATIENCE, ROUNDING = 5, 1e-12
 
 
 class Point(NamedTuple):
-    """Sums of a pass at w: the loss ``Σ C max(0, 1 - ⟨u, w⟩)²``, ``v = Σ α u``, and the number of active rows.
+    """Sums over all rows at w: the loss ``Σ C max(0, 1 - ⟨u, w⟩)²``, ``v = Σ α u``, and the number of active rows.
 
     ``second`` is the Hessian of the loss, ``Σ 2 C u uᵀ`` over the active rows. If there are many columns, ``second``
     contains the positions of the active rows instead.
@@ -161,7 +161,7 @@ class Descent(ABC):
     def _newton_step(self, gradient: Array, part: float, shortest: float) -> Array:
         """Compute a Newton step, exactly or by conjugate gradients.
 
-        The residual of the linear system for the step has at most the norm ``part`` times the gradient norm, or
+        The norm of the residual of the linear system is at most ``part`` times the gradient norm, or at most
         ``shortest`` if this is larger.
         """
 
@@ -175,7 +175,7 @@ class Descent(ABC):
             if self.n_iter == max_iter or stalled == PATIENCE:
                 return "max_iter" if self.n_iter == max_iter else "stalled"
             before = self.point.primal
-            # The residual of the linear system need not be smaller than half of the gradient norm that corresponds to
+            # The residual of the linear system need not be smaller than half of the gradient norm at which the gap is
             # ``tol``.
             following = self._following(FORCING, 0.5 * float(np.sqrt(2 * tol * max(1.0, before))))
             if following is None:
@@ -232,8 +232,8 @@ class DirectDescent(Descent):
 class ConjugateDescent(Descent):
     """Newton's method with conjugate gradients, for rows in memory with many columns."""
 
-    # Cholesky factor of the preconditioner, and the point at which it is the exact Hessian (None if only a part of the
-    # rows was used).
+    # Cholesky factor of the preconditioner, and the point at which the preconditioner is the exact Hessian. Instead of
+    # the point, None is stored if the preconditioner was computed from only a part of the active rows.
     factor: Any = None
     made_at: Point | None = None
 

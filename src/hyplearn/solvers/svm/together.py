@@ -140,7 +140,8 @@ def solve_together(
     """
     (_, n, m), B = problems.rows.shape, len(problems.positives)
     if n < m:
-        # The solutions lie in the span of the rows, so the rows are rotated into n coordinates.
+        # The solutions lie in the span of the rows, so the rows are replaced by their n coordinates in an orthonormal
+        # basis.
         Q, R = np.linalg.qr(_transposed(problems.rows))
         within = None if start is None else _times(start, problems.sets, Q)
         rotated = replace(problems, rows=_transposed(R))
@@ -196,10 +197,10 @@ def _places(m: int) -> Array:
 
 
 class _Group:
-    """Group of problems whose Newton steps are computed together; a solved problem takes at most one more step.
+    """Group of problems whose Newton steps are computed together.
 
-    Arrays have one row per problem: the labels y (``signs``), the doubled costs 2C (``doubled``), and the slacks
-    ``max(0, 1 - y ⟨x, w⟩)``.
+    A solved problem takes at most one more step. Arrays have one row per problem: the labels y (``signs``), the doubled
+    costs 2C (``doubled``), and the slacks ``max(0, 1 - y ⟨x, w⟩)``.
     """
 
     def __init__(self, problems: Problems, cut: slice, doubled: Array, W: Array) -> None:
@@ -253,7 +254,7 @@ class _Group:
         return slacks, _times(alpha, sets, self.rows), primal
 
     def _of(self, open_: Array) -> tuple[Array, Array, Array]:
-        """Return the labels, doubled costs and sets of the given problems; avoid a copy if these are all problems."""
+        """Return the labels, doubled costs and sets of the given problems, without a copy if every problem is given."""
         if len(open_) == len(self.signs):
             return self.signs, self.doubled, self.sets
         return self.signs[open_], self.doubled[open_], self.sets[open_]

@@ -34,13 +34,13 @@ CAPS = (1e4, 1e7, 1e10)
 # For each cap, the problem is solved at most ROUNDS times, each time scaled by the norm of the previous w, until this
 # norm changes by at most the factor SETTLED.
 ROUNDS, SETTLED = 8, 1.5
-# This method is used only for problems with at most MOST_NUMBERS elements and, for the squared hinge loss, at most
+# solve_uneven() is used only for problems with at most MOST_NUMBERS elements and, for the squared hinge loss, at most
 # MOST_SQUARED rows.
 MOST_NUMBERS, MOST_SQUARED = 2**21, 500
 
 
 class Candidate(NamedTuple):
-    """Candidate solution: w, α, and the duality gap that they certify."""
+    """Candidate solution: w, α, and the certificate computed from them."""
 
     w: Array
     alpha: Array
@@ -49,7 +49,7 @@ class Candidate(NamedTuple):
 
 
 def applies(rows: tuple[int, int], loss: str) -> bool:
-    """Return whether a problem with the given numbers of rows and columns is small enough for this method."""
+    """Return whether a problem with the given numbers of rows and columns is small enough for :func:`solve_uneven`."""
     n, d = rows
     return n * d <= MOST_NUMBERS and (loss == "hinge" or n <= MOST_SQUARED)
 
