@@ -1,5 +1,7 @@
 """Many squared-hinge problems at once, compared with the solver of one problem, liblinear and the naive objective."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
@@ -78,11 +80,9 @@ def test_separate_rows_in_their_span():
     assert solve_together(problems, tol=TOL, start=found.W).n_iter <= 1
 
 
-def test_products_that_are_too_many_to_keep_change_nothing(monkeypatch):
-    problems = separate()
-    kept = solve_together(problems, tol=TOL)
-    monkeypatch.setattr(together, "KEPT_NUMBERS", 0)
-    problems = separate()
+def test_products_that_are_too_many_to_keep_change_nothing():
+    kept = solve_together(separate(), tol=TOL)
+    problems = replace(separate(), kept_numbers=0)
     again = solve_together(problems, tol=TOL)
     assert problems.products is None
     assert np.array_equal(again.W, kept.W)

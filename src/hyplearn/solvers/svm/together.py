@@ -52,6 +52,7 @@ class Problems:
     positives: Array  # positive class of each problem, of shape (B,)
     costs: Array  # costs of the rows, of shape (n, F), where F is 1, the number of folds or the number of problems
     columns: Array  # index of each problem's column in ``costs``, of shape (B,)
+    kept_numbers: int = KEPT_NUMBERS  # maximum number of products of columns that are kept
 
     @classmethod
     def of_classes(cls, rows: Array, codes: Array, positives: Array, costs: Array) -> "Problems":
@@ -94,7 +95,7 @@ class Problems:
     @cached_property
     def products(self) -> Array | None:
         """Products of all pairs of columns of every set, or None if there are too many to keep."""
-        few = _has_few_pairs(self.rows) and self.rows.size * (self.rows.shape[2] + 1) // 2 <= KEPT_NUMBERS
+        few = _has_few_pairs(self.rows) and self.rows.size * (self.rows.shape[2] + 1) // 2 <= self.kept_numbers
         return column_products(self.rows) if few else None
 
     def products_of(self, sets: slice) -> Array | None:
