@@ -82,7 +82,7 @@ class Problems:
             return self._with(costs=each[0] * self.costs)
         return self._with(costs=each * self.costs[:, self.columns], columns=np.arange(len(each)))
 
-    def _with(self, **changes: Array) -> "Problems":
+    def _with(self, **changes: Any) -> "Problems":
         """Return a copy in which the given fields are replaced; ``rows`` must not be among them.
 
         The products of columns are reused if they have been computed.
