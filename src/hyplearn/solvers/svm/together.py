@@ -8,6 +8,7 @@ its rows; problems with the same centre share a *set* of rows.
 
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 
