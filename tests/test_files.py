@@ -100,7 +100,7 @@ def test_a_file_that_disappears_during_the_check_is_named(tmp_path, monkeypatch)
     watched, answers = WatchedFile(path), iter([True])
     path.unlink()
     monkeypatch.setattr(Path, "exists", lambda self: next(answers, False))  # it was still there a moment ago
-    with pytest.raises(OSError, match=r"points\.npy was (changed|removed) while it was read"):
+    with pytest.raises(OSError, match=r"points\.npy was (changed|removed) while it was being read"):
         watched.check()
 
 

@@ -17,8 +17,9 @@ from typing import Any, BinaryIO
 # Files that are made to exhaust the memory exceed the limit; a file of zeros, for example, compresses a thousandfold.
 LARGEST_UNPACKED = 2**30
 MOST_TIMES = 100
-# Numbers of system errors that do not mean that a file is damaged, each with advice.
+# Advice that NO_DAMAGE gives for more than one error.
 _OPEN, _PERMISSION = "Raise the limit (ulimit -n), or close other files", "Check the permissions of the file"
+# System errors (errno codes) that do not mean that a file is damaged, each with the advice for the user.
 NO_DAMAGE = {errno.EMFILE: _OPEN, errno.ENFILE: _OPEN, errno.EACCES: _PERMISSION, errno.EPERM: _PERMISSION}
 NO_DAMAGE |= dict.fromkeys((errno.ENOMEM, errno.EINTR, errno.ETIMEDOUT), "Try again")
 
@@ -48,7 +49,7 @@ def damage_named(path: Path | str) -> Iterator[None]:
     """Convert an exception of a reader to an error that names ``path`` and says that the file is damaged.
 
     MemoryError and ImportError are raised unchanged. The system errors in ``NO_DAMAGE`` do not mean damage; they keep
-    their error numbers and get the advice of ``NO_DAMAGE``.
+    their error numbers, and the advice in ``NO_DAMAGE`` is added to their messages.
     """
     try:
         yield
@@ -107,10 +108,10 @@ class Watched(ABC):
                 return
         if not self.path.exists():
             raise FileNotFoundError(
-                f"{self.path} was removed while it was read.\nRestore the {self.kind} and try again."
+                f"{self.path} was removed while it was being read.\nRestore the {self.kind} and try again."
             )
         raise OSError(
-            f"{self.path} was changed while it was read, so the result was discarded.\n"
+            f"{self.path} was changed while it was being read, so the result was discarded.\n"
             f"Try again when no other process writes to the {self.kind}."
         )
 

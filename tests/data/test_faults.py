@@ -59,7 +59,7 @@ def test_a_file_that_changes_during_a_fit_gives_an_error_that_names_it_and_no_mo
         model.fit(points)
     named = tmp_path / "points.zarr" if form == "zarr" else path
     assert str(named) in str(caught.value)
-    assert "while it was read" in str(caught.value)
+    assert "while it was being read" in str(caught.value)
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
@@ -229,7 +229,7 @@ def test_a_memory_map_whose_file_shrinks_does_not_crash_the_process(tmp_path, or
     path = tmp_path / "points.npy"
     run = subprocess.run([sys.executable, "-c", MAPPED, str(path), order], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert f"{path} was changed while it was read" in run.stdout
+    assert f"{path} was changed while it was being read" in run.stdout
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="the superuser reads everything")

@@ -96,7 +96,7 @@ def test_a_truncated_source_leaves_no_predictions(tmp_path, monkeypatch):
         return predict(rows)
 
     monkeypatch.setattr(PoincareLogisticRegression, "predict", cutting)
-    with pytest.raises(OSError, match=r"X\.npy was changed while it was read"):
+    with pytest.raises(OSError, match=r"X\.npy was changed while it was being read"):
         predict_to_file(MODELS["two"], points, tmp_path / "out.npy", block_rows=10)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["X.npy", "y.npy"]
 

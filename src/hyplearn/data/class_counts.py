@@ -20,7 +20,7 @@ class Outside(NamedTuple):
     """Number of rows on or outside the rim of the ball, and the smallest gap 1 - c‖x‖² of all rows.
 
     If ``n_outside`` is positive, ``row`` and ``norm`` are the position and the norm of the row with the smallest gap.
-    If the rows of the block with this row lie on a hyperboloid, ``advice`` explains how to convert them.
+    If all rows of the block that contains this row lie on a hyperboloid, ``advice`` explains how to convert them.
     """
 
     n_outside: int

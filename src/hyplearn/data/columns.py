@@ -30,8 +30,8 @@ class Wanted(NamedTuple):
 
     # Names of the coordinate columns, or the name of the array of points.
     points: Names = None
-    # Name of the column or array of labels, and of the column or array of weights. If the points are stored as a single
-    # array, these are the labels and the weights themselves, or the paths of .npy files that contain them.
+    # Names of the columns or arrays of labels and weights. If the points are stored as a single array, ``label`` and
+    # ``weight`` are the labels and the weights themselves, or the paths of .npy files that contain them.
     label: Any = None
     weight: Any = None
     # AnnData only: key of the embedding in obsm.

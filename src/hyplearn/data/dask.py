@@ -242,7 +242,10 @@ def _check_points(X: Any) -> None:
 
 
 def _align_chunks(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
-    """Return the delayed points, labels and weights of each chunk; if chunk sizes are known, rechunk arrays like X."""
+    """Return the delayed points, labels and weights of each chunk of X.
+
+    Arrays ``y`` and ``sample_weight`` are rechunked to match X if all chunk sizes are known.
+    """
     columns = [_parts(X.rechunk({1: -1}) if isinstance(X, da.Array) else X)]
     for name, column in (("y", y), ("sample_weight", sample_weight)):
         columns.append([None] * len(columns[0]) if column is None else _parts(_cut_like(X, column, name)))

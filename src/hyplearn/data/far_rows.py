@@ -32,10 +32,11 @@ from hyplearn.types import Array
 # A row is far if its distance to the centre of its class exceeds the third quartile of these distances by more
 # than RANGES interquartile ranges plus BEYOND, in units of 1/√c.
 RANGES, BEYOND = 3.0, 4.0
-# Largest share of the total weight that far rows may have. If their share is larger, all fences are moved outwards.
+# Largest share of the total weight that far rows may have. If their share is larger, the fences (the distances beyond
+# which rows are far) are increased.
 MOST = 0.02
-# Size of the subsample from which the fences are estimated: SAMPLE rows, or SAMPLE_PER_CLASS rows per class if
-# that is more.
+# Size of the subsample from which the fences (the distances beyond which rows are far) are estimated: SAMPLE rows, or
+# SAMPLE_PER_CLASS rows per class if that is more.
 SAMPLE, SAMPLE_PER_CLASS = 2**11, 128
 # Newton's method for the centres takes at most STEPS steps, none longer than LONGEST, and stops when no centre moves by
 # more than SHORTEST, in units of 1/√c. For the fences, FENCE_STEP replaces SHORTEST: in at most FEW_DIMENSIONS
@@ -101,7 +102,7 @@ class Grouped(NamedTuple):
     gaps: Array
     shares: Array  # weights of the rows, which sum to 1 within each class
     counts: Array  # number of rows in each class
-    parts: list[slice]  # for each class, the slice of ``columns``, ``gaps`` and ``shares`` for its rows
+    parts: list[slice]  # for each class, the positions of its rows in ``columns``, ``gaps`` and ``shares``
 
 
 NO_FAR_ROWS = FarRows(None, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))

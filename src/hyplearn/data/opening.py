@@ -369,10 +369,10 @@ def _is_listed(given: Any) -> bool:
 
 
 def _kind(parts: tuple[Any, ...]) -> str:
-    """Return the dtype kind of the labels (unsigned integers count as "i", bytes as "U"), or "none" without labels.
+    """Return the dtype kind of the labels, or "none" if there are no labels.
 
-    All blocks must have labels of the same kind, because NumPy would silently convert numbers to strings when it joins
-    the labels of several blocks.
+    Unsigned integers count as "i", and bytes as "U". All blocks must have labels of the same kind, because NumPy would
+    silently convert numbers to strings when it joins the labels of several blocks.
     """
     if len(parts) < 2:
         return "none"

@@ -45,7 +45,7 @@ class ParquetPoints(TablePoints):
                 self.columns = self.columns._replace(name=None)
         self.n_rows = sum(self.counts)
         if not self.n_rows:
-            raise ValueError(f"{self.name} holds no points: it has no rows.\nPass at least one row.")
+            raise ValueError(f"{self.name} holds no points: it has no rows.\nPass a table with at least one row.")
         self.feature_names = self.columns.coordinates
         self.n_features = len(self.feature_names)
         are_single = all(str(kind) == "float" for kind in self.types[: self.n_features])
@@ -69,7 +69,10 @@ class ParquetPoints(TablePoints):
             ahead += count
 
     def _parts_of(self, file: WatchedFile, count: int, ahead: int, start: int) -> Iterator[Block]:
-        """Iterate over the batches of one file from its row ``start`` on; the earlier files have ``ahead`` rows."""
+        """Iterate over the batches of one file, starting at its row ``start``.
+
+        ``count`` is the number of rows of the file, and ``ahead`` the total number of rows of the files before it.
+        """
         place = 0
         for first, batch in self._batches(file, self.columns.read, start):
             place = first + len(batch)

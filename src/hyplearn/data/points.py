@@ -104,7 +104,10 @@ class PointSource(ABC):
         """Iterate over the non-empty blocks, starting at block ``first``; every pass yields the same blocks."""
 
     def limited(self, *, block_rows: int | None = None, memory: int | None = None) -> Self:
-        """Set the number of rows per block and the memory budget in bytes (None: unchanged), and return the source."""
+        """Set the number of rows per block and the memory budget in bytes, and return the source.
+
+        A value is left unchanged if its argument is None.
+        """
         for name, value, least in (("block_rows", block_rows, 1), ("memory", memory, 0)):
             if value is not None:
                 if not isinstance(value, (int, np.integer)) or value < least:
@@ -253,7 +256,10 @@ def point_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def checksum(array: Array, so_far: int = 0) -> int:
-    """Return the CRC-32 of earlier data followed by an array's contents; ``so_far`` is that of the earlier data."""
+    """Return the CRC-32 of earlier data followed by an array's contents.
+
+    ``so_far`` is the CRC-32 of the earlier data, or 0 if there are none.
+    """
     plain = np.ascontiguousarray(array.astype(str) if array.dtype.hasobject else array)
     return zlib.crc32(plain.view(np.uint8).data, so_far)
 

@@ -224,7 +224,7 @@ class ObservationColumn(StoredArray):
         return rows, ~np.isnan(rows) if rows.dtype.kind == "f" else np.ones(len(rows), dtype=bool)
 
     def check(self) -> None:
-        """Raise if the column was changed while it was read."""
+        """Raise if the column was changed or removed after it was opened."""
         self.values.check()
         if self.mask is not None:
             self.mask.check()

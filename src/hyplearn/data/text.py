@@ -42,7 +42,7 @@ class TextPoints(TablePoints):
         self.names, self.named = _names(head)
         head = head[self.named :]
         if not head:
-            raise ValueError(f"{path} holds no points: it has no line of numbers.\nPass at least one row.")
+            raise ValueError(f"{path} holds no points: it has no rows of numbers.\nPass a file with at least one row.")
         texts = {name for j, name in enumerate(self.names) if not any(is_number(fields[j]) for _, fields in head)}
         self.columns = choose_columns(path, self.names, texts, wanted, named=self.named)
         self.n_features = len(self.columns.coordinates)
@@ -145,7 +145,7 @@ def text_table(path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def _rows(path: Path) -> Iterator[Row]:
-    """Yield the line number and the fields of each non-blank line; raise an error if the numbers of fields differ."""
+    """Yield the line number and the fields of each non-blank line; all lines must have the same number of fields."""
     width, delimiter = 0, "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)

@@ -123,7 +123,7 @@ class Encoder:
 
 @dataclass(frozen=True)
 class EncodedPoints:
-    """Labelled blocks of points in memory; passes over them compute no codes and no gaps."""
+    """Labelled blocks of points in memory; passes use their class indices and gaps instead of computing these again."""
 
     points: PointSource
     blocks: list[LabelledBlock]
@@ -247,10 +247,10 @@ class TrainingData:
     def subsampled(self, most: int, sides: Array | None = None) -> tuple[LabelledBlock, bool]:
         """Return a subsample of at most about ``most`` rows, and whether rows were left out.
 
-        ``sides`` contains the side of each class in a binary problem (0 or 1); by default, each class is a side of its
-        own. If rows are left out, at most about ``most`` divided by the number of sides are kept from each side. For
-        given ``most`` and given numbers of rows per side, whether a row is kept depends only on its side and its
-        position in the source. The weights of the kept rows are increased to represent the rows that were left out.
+        ``sides`` maps each class to the number of its group, which is 0 or 1 in a binary problem; by default, each
+        class is a separate group. If rows are left out, at most about ``most`` divided by the number of groups are kept
+        from each group, and their weights are increased to represent the rows that were left out. The selection is
+        reproducible: it depends only on ``most``, the number of rows of each group, and each row's group and position.
         """
         sides = np.arange(self.n_classes) if sides is None else sides
         counts = np.bincount(sides, self.counts).astype(np.int64)
@@ -292,7 +292,7 @@ def _subsample_block(block: LabelledBlock, sides: Array, strides: Array) -> tupl
 def _encode_subsample(
     block: Block, encoder: Encoder, sides: Array, strides: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Draw the rows of :func:`_subsample_block` from a block that is not encoded, and encode only these rows."""
+    """Compute the result of :func:`_subsample_block` for a block that is not encoded; encode only the drawn rows."""
     assert block.y is not None
     y, strides = block.y, strides[sides]
     drawn = _drawn(block.start, len(y), lambda positions: encoder.codes(y[positions]), strides)
@@ -324,7 +324,10 @@ def subsample(start: int, codes: Array, strides: Array) -> Array:
 
 
 def _drawn(start: int, n_rows: int, codes_at: Callable[[Array], Array], strides: Array) -> Array:
-    """Return the indices of :func:`subsample`; ``codes_at`` returns the codes of the rows with the given indices."""
+    """Compute the result of :func:`subsample` for a block of ``n_rows`` rows that starts at position ``start``.
+
+    The function ``codes_at`` returns the class indices of the rows at the given positions in the block.
+    """
     stop, kept = start + n_rows, []
     for stride in np.unique(strides):
         cells = np.arange(start // stride, (stop - 1) // stride + 1)

@@ -69,7 +69,7 @@ class ForeignDecision:
 
     def _has(self, name: str) -> bool:
         # An estimator with ``decision_`` gets a ForeignDecision only if it overrides a prediction method of hyplearn;
-        # see decision_of. Its other attributes then do not describe its predictions.
+        # see decision_of. Attributes such as ``coef_`` then do not describe its predictions.
         return hasattr(self.estimator, name) and not hasattr(self.estimator, "decision_")
 
     def boundary(self) -> Equidistant | None:

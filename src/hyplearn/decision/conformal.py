@@ -308,7 +308,7 @@ def _gaps(X: Array, c: float | None) -> Array:
 def _add_drawn_below(Q, gaps_q, least, tree, totals, c, out):  # type: ignore[no-untyped-def]
     """Compute the result of :meth:`_Rows.weight_drawn_below` for the rows of Q, and add it to ``out``.
 
-    The weights that are summed are those of the rows of the tree with ``sums + last >= least`` and
+    The result for a row of Q is the sum of the weights of the rows of the tree with ``sums + last >= least`` and
     ``sums + distance < least``, where ``distance`` is the distance from the row of the tree to the row of Q.
     """
     X, gaps, _, bounds, lower, upper, widest = tree

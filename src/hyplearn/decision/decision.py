@@ -224,7 +224,8 @@ class Decision:
     def _codes_beyond(self, threshold: float, X: Array, gaps: Array) -> Array:
         """Return code 1 for rows with levels above the threshold, and code 0 for the others.
 
-        Scores, which take longer, are computed only for rows with levels so near the threshold that rounding matters.
+        Scores take longer to compute. They are used only for rows whose levels are so near the threshold that rounding
+        matters.
         """
         levels, error = self._levels_at(X, gaps, 0), LEVEL_ERROR * (1 + abs(threshold))
         codes = levels > threshold + error
@@ -287,8 +288,8 @@ class Decision:
 
         The boundary is the zero set of the score if there are two classes, and otherwise the zero set of the value of
         the problem. The whole result is None if some boundaries are not generalised spheres. It is also None for more
-        than two classes and the links "sphere" and "cone", because these scores are only compared with each other and
-        their zeros have no meaning.
+        than two classes and the links "sphere" and "cone", because the scores of these links are only compared with
+        each other, and their zeros have no meaning.
         """
         if self.link == "kernel":
             return None

@@ -176,7 +176,7 @@ def descend(
 
 
 def _is_reached(X: Array, value: float, gradient: Array, direction: Array, tol: float) -> bool:
-    """Return whether the descent has reached a minimum; this is called after a line search has failed.
+    """Return whether a line search failed because the descent has reached a minimum.
 
     A minimum counts as reached if the predicted decrease is at most ``tol * value`` plus the rounding errors of the
     value and of the points. The predicted decrease is minus the slope along ``direction``, but at most ``value``.

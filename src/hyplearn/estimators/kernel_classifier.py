@@ -27,14 +27,14 @@ from hyplearn.types import Array, CostOrAuto
 
 # The landmarks are chosen from a subsample with this many rows per landmark, or with SEARCH_ROWS rows if that is more.
 ROWS_PER_LANDMARK = 20
-# If the kernel rows are not kept in memory, the Hessian is computed from a sample of one row in SAMPLE_RATIO.
+# If the kernel rows are not kept in memory, the Hessian is computed from a sample of one in SAMPLE_RATIO rows.
 # SAMPLE_NUMBERS are the minimum and the maximum number of elements of the sample (16 and 56 MiB; the solver holds
 # several copies). With a smaller sample, a fit takes more passes; with a larger one, each step takes longer. The first
-# steps use a second sample instead of all rows. It has LARGER times as many rows as the first one, but at most one row
-# in LARGER of the data.
+# steps use a second sample instead of all rows. It has LARGER times as many rows as the first one, but at most one in
+# LARGER of all rows.
 SAMPLE_RATIO, SAMPLE_NUMBERS, LARGER = 8, (2**21, 7 * 2**20), 8
-# The two samples (see SAMPLE_NUMBERS and LARGER) are chosen from a subsample of the points. POINT_NUMBERS is about the
-# number of its elements (64 MiB): the coordinates, weights, class indices and gaps 1 - c‖x‖² of its points.
+# The two samples (see SAMPLE_NUMBERS and LARGER) are chosen from a subsample of the points. POINT_NUMBERS is the
+# approximate number of its elements (64 MiB): the coordinates, weights, class indices and gaps 1 - c‖x‖² of its points.
 POINT_NUMBERS = 2**23
 
 

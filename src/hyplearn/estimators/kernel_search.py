@@ -15,9 +15,9 @@ from hyplearn.rows.memory import ClassRows
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# Maximum number of rows used in the search. It was enough to distinguish good from bad scales on all data sets used for
-# tuning. With n_components > 300, the maximum is larger, because the search then uses all rows from which the landmarks
-# are chosen (ROWS_PER_LANDMARK in kernel_classifier.py).
+# Maximum number of rows used in the search. This number was enough to distinguish good from bad scales on all data sets
+# used for tuning. With n_components > 300, the maximum is larger, because the search then uses all rows from which the
+# landmarks are chosen (ROWS_PER_LANDMARK in kernel_classifier.py).
 SEARCH_ROWS = 6000
 # The rows are divided into PARTS parts. With up to FEW_ROWS rows, every trial holds out each part in turn; with more
 # rows, it holds out only the first part. With FEW_ROWS + 1 to MORE_ROWS rows, the FINALISTS best trials are repeated at

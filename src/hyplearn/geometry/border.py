@@ -220,9 +220,9 @@ def describe_outside(x: Array, gap: Array, c: float) -> str:
 
 
 def outside_sentence(count: int, n: int, farthest: int, norm: float, c: float) -> str:
-    """Return the sentence of :func:`describe_outside` for ``count`` of ``n`` points on or outside the rim.
+    """Return a sentence, for a message, which says that ``count`` of ``n`` points lie on or outside the rim.
 
-    The farthest of them is row ``farthest``, which has the norm ``norm``.
+    The sentence also describes the farthest point, which is row ``farthest`` and has the norm ``norm``.
     """
     radius = 1 / np.sqrt(c)
     # Show six digits of the norm, or all digits if it would otherwise look equal to the radius.

@@ -104,8 +104,8 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
     .. math:: k = \frac{2 (g_p s - c \|s\|^2 p)}{g_p g_x + 2 c \|s\|^2}, \qquad s = x - p
 
     in which hulls are Euclidean; g denotes the gap of a point. Qhull may miss vertices that lie less than about 1e-15
-    outside the hull of the other rows, and vertices at a hyperbolic distance above 18 (for c = 1) from p. Points that
-    span fewer dimensions are first projected to these dimensions.
+    outside the hull of the other rows, and vertices at a hyperbolic distance above 18 (for c = 1) from p. If all
+    points lie in a subspace of fewer dimensions, they are first projected to it.
 
     Parameters
     ----------
@@ -225,8 +225,8 @@ def klein_about(X: Array, gaps: Array, p: Array, c: float, scale: float = 1.0) -
 def _qhull(X: Array, gaps: Array, c: float) -> Array:
     """Find the indices of the vertices with Qhull, in increasing order.
 
-    Points that span fewer dimensions are projected to these dimensions and passed to :func:`hull_vertices`, which
-    determines the order.
+    If all points lie in a subspace of fewer dimensions, they are projected to it and passed to :func:`hull_vertices`,
+    which then determines the order.
     """
     p = central_row(X, c)
     K, _ = klein_about(X, gaps, p, c)
@@ -271,8 +271,9 @@ def _largest_norm(X, p, gap_p, gaps, c, extreme):  # type: ignore[no-untyped-def
     squares = np.full(SECTORS, -1.0)
     for i in range(X.shape[0]):
         k0, k1 = klein(X, i, p, gap_p, gaps, c)
-        # The sector is computed from the position of the row's direction along the diamond |k0| + |k1| = 1. This number
-        # from 0 to 4 increases with the angle, but needs no arc tangent.
+        # Computing the angle of the row would need an arc tangent. Instead, the sector is computed from a number from 0
+        # to 4 that increases with the angle: the position along the diamond |k0| + |k1| = 1 of the point in the row's
+        # direction.
         along = 1.0 + k1 / max(abs(k0) + abs(k1), 1e-300)
         sector = int((along if k0 >= 0.0 else 4.0 - along) * (SECTORS / 4)) % SECTORS
         square = k0 * k0 + k1 * k1

@@ -148,12 +148,13 @@ def _gaps(columns, c, totals, buffers):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_coefficients(gaps, gap_p, c, z, along, base):  # type: ignore[no-untyped-def]
-    """Write the coefficients of ``along (x - p) + base p`` for each row x; on entry, ``base`` contains ‖x - p‖².
+    """Write the coefficients ``along`` and ``base`` of the sum ``along * (x - p) + base * p`` for each row x.
 
-    Let g be the gap of a point, ``ρ = √c d(x, p)`` and ``b = c‖x - p‖² / g_p``. If ``z`` is true, the sum is the vector
-    of z features of x at p (:mod:`hyplearn.tangent`), and ``along = 2 / g_x``. Otherwise the sum is the vector of frame
-    coordinates of x at p, and ``along = ρ / h``, where ``h = √(b (b + g_x))`` is half of ``g_x sinh ρ``. As x
-    approaches p, ``ρ / h`` approaches ``2 / g_x``. In both cases, ``base = -along b``.
+    On entry, ``base`` contains ``‖x - p‖²``. Let g be the gap of a point, ``ρ = √c d(x, p)`` and
+    ``b = c‖x - p‖² / g_p``. If ``z`` is true, the sum is the vector of z features of x at p (:mod:`hyplearn.tangent`),
+    and ``along = 2 / g_x``. Otherwise the sum is the vector of frame coordinates of x at p, and ``along = ρ / h``,
+    where ``h = √(b (b + g_x))`` is half of ``g_x sinh ρ``. As x approaches p, ``ρ / h`` approaches ``2 / g_x``. In both
+    cases, ``base = -along * b``.
     """
     bending = c / gap_p
     if z:

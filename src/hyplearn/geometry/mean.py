@@ -190,7 +190,10 @@ class MeanEquations:
 
 
 class _RowEquations(MeanEquations):
-    """Equations for rows in memory; in many dimensions, only products of the Hessian with vectors are computed."""
+    """Gradient and Hessian for rows in memory.
+
+    In many dimensions, only products of the Hessian with vectors are computed.
+    """
 
     along: Array
     base: Array
@@ -201,7 +204,7 @@ class _RowEquations(MeanEquations):
         if X.shape[1] <= FEW_DIMENSIONS:
             super().__init__(m, c, *summed_equations(X, gaps, weights, m, c))
             return
-        # The frame coordinates of row i are along_i (x_i - m) + base_i m; see _fill_numbers.
+        # The frame coordinates of row i are along_i * (x_i - m) + base_i * m; see _fill_numbers.
         self.numbers = np.empty((3, len(X))) if numbers is None else numbers
         self.along, self.base, self.radial = self.numbers
         stiffness, pull, variance = 0.0, np.zeros(X.shape[1]), 0.0
@@ -215,7 +218,7 @@ class _RowEquations(MeanEquations):
         super().__init__(m, c, stiffness, pull, None, variance)
 
     def at(self, m: Array) -> "_RowEquations":
-        """Return the equations at another point; they reuse and overwrite the coefficient arrays of this object."""
+        """Return the equations at another point m; they reuse and overwrite the coefficient arrays of this object."""
         return _RowEquations(self.X, self.gaps, self.weights, m, self.c, self.numbers)
 
     def newton_step(self) -> Array:
@@ -278,11 +281,12 @@ def _summed_columns(X: Array, gaps: Array, weights: Array, m: Array, c: float) -
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _add_derivatives(columns, m, weights, numbers, pull, products):  # type: ignore[no-untyped-def]
-    """Add ``Σ w along (x - m)`` of a chunk to ``pull``, and the lower triangle of ``Σ w radial v vᵀ`` to ``products``.
+    """Add ``Σ w * along * (x - m)`` to ``pull``, and the lower triangle of ``Σ w * radial * v vᵀ`` to ``products``.
 
-    The sums run over the rows x of the chunk, which have the weights w and the frame coordinates v at m. The rows of
-    ``numbers`` are ``along``, ``base`` and ``radial`` of :func:`_fill_numbers`. On entry, ``columns`` contains
-    ``x - m``. It is changed in place to v, and ``radial`` is multiplied by the weights.
+    The sums run over the rows x of a chunk; w is the weight of a row, and v contains its frame coordinates at m. The
+    rows of ``numbers`` are ``along``, ``base`` and ``radial``, as computed by :func:`_fill_numbers`. On entry,
+    ``columns`` contains ``x - m``. Two arrays are changed in place: ``columns`` is overwritten with v, and the row
+    ``radial`` of ``numbers`` is multiplied by the weights.
     """
     along, base, radial = numbers[0], numbers[1], numbers[2]
     for i in range(weights.size):
@@ -306,8 +310,8 @@ def _fill_numbers(squares, gaps, weights, gap_m, c, along, base, radial):  # typ
     """Write ``along``, ``base`` and ``radial`` of each row; return ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``.
 
     The sums run over the rows x_i with the weights w and the distances ρ from m, for c = 1. Row i has the frame
-    coordinates ``along_i (x_i - m) + base_i m``. If ρ > 0, ``radial_i`` is ``(ρ coth ρ - 1) / ρ²``; if ρ = 0, its value
-    does not matter, and 0 is written. ``squares`` contains ``‖x_i - m‖²``.
+    coordinates ``along_i * (x_i - m) + base_i * m``. If ρ > 0, ``radial_i`` is ``(ρ coth ρ - 1) / ρ²``; if ρ = 0, its
+    value does not matter, and 0 is written. ``squares`` contains ``‖x_i - m‖²``.
     """
     stiffness, base_sum, variance, bending, root = 0.0, 0.0, 0.0, c / gap_m, 2.0 * math.sqrt(c)
     for i in range(gaps.size):

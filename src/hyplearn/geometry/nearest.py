@@ -226,7 +226,7 @@ def _cuts(n: int, step: int) -> Iterator[slice]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _rank(Q, tree, products, start, squares, keys, places):  # type: ignore[no-untyped-def]
-    """Compute the keys that may be among the k smallest of their query, and insert them into ``keys``.
+    """For each query, compute the keys that may be among the k smallest, and insert them into ``keys``.
 
     ``products`` contains the dot products of the queries and the points, from which lower bounds on keys are computed.
     """

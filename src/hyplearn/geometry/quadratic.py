@@ -100,7 +100,10 @@ def _solve_face(H: Array, w: Array, n_a: int) -> None:
 
 
 def _face_minimum(face: Array, first: Array) -> Array | None:
-    """Return the weights w of any sign that minimise ``wᵀ face w / 2`` and sum to 1 in each hull; None on failure."""
+    """Return the weights w that minimise ``wᵀ face w / 2`` and sum to 1 in each hull; they may be negative.
+
+    ``first`` marks the weights of the first hull. None is returned if the linear system cannot be solved.
+    """
     ones = np.column_stack([first, ~first]).astype(float)
     scale = max(face.diagonal().max(), EPS)
     try:

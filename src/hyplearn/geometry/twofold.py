@@ -105,8 +105,8 @@ class Twofold(NamedTuple):
         series = series * r
         for _ in range(HALVINGS):  # this uses e^(2x) - 1 = (e^x - 1) (2 + (e^x - 1))
             series = series.scaled(2.0) + series * series
-        # The result is 2^k (1 + series) - 1. For k = 0 it is the series itself, which is used because adding and
-        # subtracting 1 would cancel digits of a small result.
+        # The result is 2^k (1 + series) - 1. For k = 0, this equals the series, which is then returned unchanged,
+        # because adding and subtracting 1 would cancel digits of a small result.
         grown = (series + 1.0).scaled(np.exp2(k)) - 1.0
         small = k == 0
         return Twofold(np.where(small, series.high, grown.high)[()], np.where(small, series.low, grown.low)[()])

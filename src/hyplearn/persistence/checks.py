@@ -30,7 +30,8 @@ def check_decision(found: Found) -> None:
     needing = {"sharpness", "floor"} & parts.keys()
     if ("slopes" in parts) != ("offsets" in parts) or (needing and "slopes" not in parts):
         raise FlawError(
-            "the slopes and offsets of the decision must be stored together, and its sharpness and floor only with them"
+            "the slopes and offsets of the decision must be stored together, and its sharpness and floor may be stored "
+            "only with them"
         )
     if "mixing" in parts:
         _check_mixing(parts)
@@ -121,10 +122,9 @@ def check_svc(found: Found) -> None:
 
 
 def check_cone(found: Found) -> None:
-    """Check ``coef_`` and ``reference_`` of a logistic regression.
+    """Check ``coef_`` and ``reference_`` of a logistic regression; raise FlawError if one of them is invalid.
 
-    Raise FlawError unless ``coef_`` has one column more than there are features and all rows of ``reference_`` are
-    equal.
+    ``coef_`` must have one column more than there are features, and all rows of ``reference_`` must be equal.
     """
     _check_cone_columns(found)
     if np.any(found["reference_"] != found["reference_"][:1]):

@@ -162,7 +162,7 @@ def read_whole(path: Path) -> bytes:
         if size > LARGEST_FILE:
             raise FlawError(f"the file has {size:,} bytes; the limit for a model file is {LARGEST_FILE:,} bytes")
         start = file.read(len(MAGIC))
-        # The rest is read only if the first bytes are those of a model file.
+        # The rest of the file is read only if the file starts like a model file.
         return start + file.read(size + 1) if start == MAGIC else start
 
 

@@ -81,10 +81,10 @@ class Contact(NamedTuple):
 
 
 def touching_balls(X: Array, y: Array, p: Array, c: float, first: Array) -> Contact:
-    """Find the hyperplane with the widest margin between rows with y = 1 and rows with y = -1, starting at any point p.
+    """Find the hyperplane with the widest margin between rows with y = 1 and rows with y = -1.
 
-    ``first`` contains the positions of the rows that are used first, at least one of each class. Other rows are added
-    when they violate their constraints.
+    The search starts at p, which may be any point. It first uses only the rows at the positions ``first``, which must
+    include at least one row of each class. Other rows are added when they violate their constraints.
     """
     gaps, scale, used = row_gaps(X, c), 1.0, np.isin(np.arange(len(X)), first)
     best: Contact | None = None
@@ -156,7 +156,8 @@ def _solve(view: _View, scale: float, used: Array) -> _Step:
             break
         used[worst] = True
     w, w_0 = w[:-1], BIAS * w[-1]
-    # [w, w] is positive if w separates the rows, but if p is far from the rows, rounding errors can make it negative.
+    # The Minkowski product [w, w] is positive if w separates the rows. If p is far from the rows, however, rounding
+    # errors can make the computed value negative.
     length = np.sqrt(max(w @ w - w_0**2, EPS * (w @ w)))
     return _Step(w / length, float(w_0 / length), multipliers, float(scale / length))
 
@@ -166,8 +167,8 @@ def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Arr
 
     The scale is adapted until ‖w‖ is near 1. For a fixed scale, this is the least distance problem of Lawson and
     Hanson. It is solved by finding the vector u ≥ 0 for which ``(Gᵀu, ⟨s, u⟩)`` is as near as possible to (0, 1). If
-    the distance is 0, u proves that no w satisfies the constraints. If no scale has a solution, None is returned
-    instead of w, and such a u instead of the multipliers.
+    the distance is 0, u proves that no w satisfies the constraints. If there is no solution for any scale, w is None,
+    and such a u is returned instead of the multipliers.
     """
     target = np.zeros(G.shape[1] + 1)
     target[-1] = 1.0
@@ -177,8 +178,8 @@ def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Arr
         u, _ = nnls(np.vstack([G.T, s]), target, maxiter=100 * len(G) + 1000)
         left = 1 - s @ u
         if left < NOTHING_LEFT:
-            # Keep the u of the first scale without a solution. It is the most precise proof, because the elements of s
-            # are neither large nor small for this scale.
+            # Keep the u of the first scale for which there is no solution. It is the most precise proof, because for
+            # this scale the elements of s are neither large nor small.
             proof, factor = u if proof is None else proof, SHRINK
         else:
             w, u = _polish(G, s, (u @ G) / left, u / left)

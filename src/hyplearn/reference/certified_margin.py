@@ -165,12 +165,12 @@ def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
 def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
     """Compute an upper bound on the margin M from the inequality ``Σ λ sinh(M - r) ≤ cosh(D + δ) ‖A - B‖``.
 
-    All lengths are in units of 1/√c. The sum is over the rows of the support, where λ is the weight of a row, and r its
-    distance to its point in ``points``. A and B are the sums of λ times these points over the first and the second
-    class, on the hyperboloid. D is the distance of A or B to the contact point, whichever is larger. A hyperplane with
-    the margin M passes between A and B, or beyond one of them by at most δ. The documentation page on the widest margin
-    derives the inequality. The result is infinite if the inequality proves no bound, and 0 if the classes are proven
-    inseparable.
+    All lengths are in units of 1/√c. The sum is over the rows of the support. Each row has a weight λ and a point a
+    (its element of ``found.points``), and r is the distance between the row and a. A and B are the sums of λ a over the
+    two classes, on the hyperboloid. D is the larger of the distances from A and from B to the contact point. A
+    hyperplane with the margin M passes between A and B, or beyond one of them by at most δ. The documentation page on
+    the widest margin derives the inequality. The result is infinite if the inequality proves no bound, and 0 if the
+    classes are proven inseparable.
     """
     rows, side, weights, c = X[found.support].astype(np.float64), second[found.support], found.weights, found.c
     p = found.contact

@@ -122,10 +122,10 @@ def _hyperboloid_rows(
 def nearest_zero(u: Array, Q: Array, weight: float, centre: Array, c: float) -> Array:
     r"""Return the point nearest to Q at which a linear functional u is 0.
 
-    If this point is farther from Q than FARTHEST_SHIFT, return the point at this distance from Q on the way to it
-    instead. The functional is ``⟨u, X⟩``, where Q and X are hyperboloid coordinates about ``centre``. All distances are
-    in units of 1/√c. Q is a weighted sum of points, which is scaled back onto the hyperboloid, and ``weight`` is the
-    sum of the weights. By the reversed triangle inequality, the Minkowski length of Q is at least ``weight``. If
+    If this point is farther from Q than FARTHEST_SHIFT, return the point that is reached from Q by moving this far
+    towards it. The functional is ``⟨u, X⟩``, where Q and X are hyperboloid coordinates about ``centre``. All distances
+    are in units of 1/√c. Q is a weighted sum of points, which is scaled back onto the hyperboloid, and ``weight`` is
+    the sum of the weights. By the reversed triangle inequality, the Minkowski length of Q is at least ``weight``. If
     rounding errors far from the centre make the computed length smaller, ``weight`` is used instead.
 
     Let e be the direction of Q from the centre, and ρ its distance. At Q, the functional has the value f and the

@@ -195,7 +195,10 @@ def _inseparable(pair: ClosestPoints, c: float) -> Separation:
 
 
 def _rows_of_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array]:
-    """Return the positions of the rows of each group of classes in a block, without rows of weight 0."""
+    """Return the positions, within a block, of the rows of group 0 and of the rows of group 1.
+
+    ``sides`` maps each class to group 0 or 1. Rows of weight 0 are left out.
+    """
     second, present = _second_side(block, sides), block.present
     return np.flatnonzero(present > second), np.flatnonzero(present & second)
 
@@ -227,10 +230,10 @@ def _count_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array, Arra
 def _every_of_side(
     block: LabelledBlock, sides: Array, strides: Array, starts: Array, ahead: Array
 ) -> tuple[Array, ...]:
-    """Return the rows of a block that belong to the sample: every k-th row of each group, where ``strides`` contains k.
+    """Return the rows of a block that belong to the sample, which contains every k-th row of each group.
 
-    ``sides`` maps each class to group 0 or 1. ``ahead`` contains the number of rows of each group before each block,
-    and ``starts`` the position of each block's first row in the data.
+    ``sides`` maps each class to group 0 or 1, and ``strides`` contains k for each group. ``ahead`` contains the number
+    of rows of each group before each block, and ``starts`` contains the position of each block's first row in the data.
     """
     skipped = -ahead[:, np.searchsorted(starts, block.start)] % strides
     own = _rows_of_sides(block, sides)

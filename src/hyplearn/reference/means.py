@@ -28,11 +28,11 @@ FIRST_ROWS, FIRST_NUMBERS, START_TOL, COPIED_NUMBERS = 20_000, 2**22, 1e-4, 2**2
 # Means of at most this many rows are computed in one thread, because one step takes less time than handing it to
 # another thread.
 FEW_ROWS = 10_000
-# Tolerances of the means. In more than FEW_DIMENSIONS dimensions, the distance between a computed and the exact mean,
+# Tolerances of the means. In more than FEW_DIMENSIONS dimensions, the distance of a computed mean from the exact mean,
 # in units of 1/√c, is proven to be at most the tolerance. CLASS_TOL is for the class means of binary problems.
 # CENTRE_TOL is for the mean of all points, and for class means that are computed together with it. It is larger than
-# CLASS_TOL, because the mean of all points serves only as a centre of coordinates. In up to FEW_DIMENSIONS dimensions,
-# MEAN_TOL suffices for all means, because a last Newton step squares the error.
+# CLASS_TOL, because the mean of all points serves only as a centre of coordinates. In at most FEW_DIMENSIONS
+# dimensions, MEAN_TOL suffices for all means, because a final Newton step squares the error.
 CENTRE_TOL, CLASS_TOL, MEAN_TOL = 1e-6, 1e-11, 1e-7
 # Maximum distance of a reference point from the midpoint of the class means, in units of 1/√c. In the Poincaré disk, a
 # boundary at this distance, seen from the midpoint, spans a twentieth of all directions. Larger values reduce the
@@ -58,10 +58,10 @@ def _tolerance(data: TrainingData, of_many: float) -> float:
 
 
 def means_between(data: TrainingData, problems: Sequence[Array]) -> list[Array]:
-    """Return one point per problem: the result of :func:`between` for the means of the problem's groups of classes.
+    """Return one reference point per problem, which :func:`between` computes from the means of its groups of classes.
 
-    Each problem is an array that maps every class to the number of its group. All problems share the passes over the
-    data.
+    Each problem is an array that maps every class to the number of its group. The means of all problems are computed in
+    the same passes over the data.
     """
     sided = [weighted_sides(data, sides) for sides in problems]
     found = group_means(data, np.array([group for groups in sided for group in groups]), _tolerance(data, CLASS_TOL))
@@ -174,7 +174,10 @@ def _every(block: LabelledBlock, stride: int) -> tuple[Array, Array, Array, Arra
 def _equations(
     block: LabelledBlock, groups: Array, totals: Array, centres: Sequence[Array | None], c: float
 ) -> list[tuple[Any, ...] | None]:
-    """Return a block's contribution to the equations of each group's mean, or None if this mean has converged."""
+    """Return, for each group, the block's contribution to the equations of its mean, or None if it has converged.
+
+    A mean has converged if its element of ``centres`` is None.
+    """
     parts: list[tuple[Any, ...] | None] = []
     for group, total, centre in zip(groups, totals, centres, strict=True):
         if centre is None:

@@ -70,8 +70,9 @@ def reference_point(
     """Compute the reference point of labelled points; ``reference`` is a strategy, a function or the point itself.
 
     Strategies use up to ``threads`` threads; the point does not depend on the number of threads. A function is called
-    with X, y, weights and c. For two classes, its y contains the labels ±1; for more classes, the index of each row's
-    class in the sorted classes; and if y is None, zeros. Its weights are None if all weights are equal.
+    with the arguments X, y, weights and c. For two classes, y is passed as labels ±1. For more classes, it is passed as
+    the index of each row's class in the sorted classes. If y is None, zeros are passed. If all weights are equal, None
+    is passed for the weights.
 
     Examples
     --------

@@ -109,10 +109,10 @@ class Found(NamedTuple):
 
 
 def _close(data: TrainingData, sides: Array, working: Working, p: Array) -> Found:
-    """Solve the problem for the working rows and add rows near the solution, until the bounds on the margin agree.
+    """Alternately solve the problem for the working rows, and add the rows nearest to the solution to them.
 
-    The search starts at the point p. It also ends if there are no more rows to add, or if no hyperplane separates the
-    working rows.
+    The search starts at the point p. It ends if the bounds on the margin agree, if there are no more rows to add, or if
+    no hyperplane separates the working rows.
     """
     few = FEW + FEW_PER_DIMENSION * data.n_features
     hyperplane, lower, n_passes, first = None, 0.0, 0, np.arange(len(working.X))
@@ -164,7 +164,7 @@ def _as_value(found: Found, n_passes: int, c: float) -> WidestMargin:
 def _nearest_rows(X: Array, y: Array, c: float) -> tuple[Working, Array]:
     """Return two working rows, one of each class, and their midpoint, as a start for the search.
 
-    They are the rows nearest to a point between the classes.
+    The two rows are those nearest to the midpoint between a central row of each class.
     """
     p = midpoint(*(central_row(X[y == side], c) for side in (-1, 1)), c=c)
     ratios = squared_distances(X, p) / row_gaps(X, c)

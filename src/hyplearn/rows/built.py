@@ -31,7 +31,8 @@ from hyplearn.rows.memory import (
 from hyplearn.tangent import Features, implicit_rows
 from hyplearn.types import Array
 
-# Maximum number of dual variables that are kept if the rows may not fit into memory (32 MiB, including positions).
+# Maximum number of dual variables that are kept if the rows may not fit into memory. Together with the positions of
+# their rows, they take 32 MiB.
 MOST_KEPT = 2**21
 # Maximum number of columns for which signed cone coordinates are stored as explicit rows, which compiled kernels
 # require. With more columns, the rows are stored implicitly, and are made explicit in small pieces for these kernels.
@@ -42,8 +43,8 @@ EXPLICIT_NUMBERS = 2**24
 # reading these numbers takes longer than computing them in every pass, and in two dimensions they need more memory than
 # the points.
 KEPT_ROWS = 2**23
-# A RowBuilder builds the rows of a labelled block. A BlockBuilder builds the rows of a block of a point source or, for
-# points in memory, of a labelled block.
+# A RowBuilder builds rows from a labelled block. A BlockBuilder builds rows from one block of a source: a labelled
+# block if the points are in memory, and otherwise a block of the point source, which still has to be encoded.
 RowBuilder: TypeAlias = Callable[[LabelledBlock], Rows]
 BlockBuilder: TypeAlias = Callable[[Any], Rows]
 
@@ -213,7 +214,10 @@ class KeptRows(MemoryRows):
 
 @dataclass(frozen=True)
 class StreamedRows(RowSource):
-    """Rows that are built from the blocks of a source in every pass; ``known_costs`` may contain their cost range."""
+    """Rows that are built from the blocks of a source in every pass.
+
+    ``known_costs`` contains the range of their costs, or is None if this range has to be computed from the rows.
+    """
 
     points: PointSource | EncodedPoints
     build: BlockBuilder
@@ -236,7 +240,7 @@ class StreamedRows(RowSource):
 
     @property
     def fold(self) -> Callable[..., Any]:
-        """The function ``fold(function, merge, *arguments)`` of a row source; it rebuilds all rows in every pass."""
+        """Function ``fold(function, merge, *arguments)`` that runs one pass, for which all rows are rebuilt."""
         return partial(self.points.fold, build=self.build, threads=self.threads)
 
     def altered(self, function: Callable[..., Rows], *arguments: Any) -> "StreamedRows":
@@ -245,7 +249,7 @@ class StreamedRows(RowSource):
         return replace(self, build=build, known_costs=None)
 
     def sample(self, size: int, rng: np.random.Generator) -> Rows:
-        """Load a random, evenly spread sample as explicit rows, with costs scaled to sum to the cost of all rows."""
+        """Load a random, evenly spread sample as explicit rows; costs are scaled so that their sum is unchanged."""
         arguments = self.build, self.n_rows, size, seed_of(rng)
         drawn = self.points.fold(_sample, join_rows, *arguments, threads=self.threads)
         return replace(scale_costs(drawn, self.cost_range), threads=self.threads)
@@ -271,7 +275,7 @@ def _build_thinned(block: Any, build: BlockBuilder, n: int, size: int, seed: int
 
 
 def _sample(block: Any, build: BlockBuilder, n: int, size: int, seed: int) -> Rows:
-    """Build the rows of a block that belong to the sample."""
+    """Build the rows of a block that belong to a sample of about ``size`` of all ``n`` rows, as explicit rows."""
     return build(block.taken(sample_rows(n, size, seed, block))).taken(slice(None))
 
 

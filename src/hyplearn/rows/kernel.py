@@ -122,9 +122,10 @@ def rows_are_kept(data: TrainingData, kernel_map: KernelMap, kept_numbers: int =
 def build_kernel_rows(
     data: TrainingData, kernel_map: KernelMap, C: float, *, kept_numbers: int = KEPT_NUMBERS
 ) -> RowSource:
-    """Return the rows of the map if they are kept between passes, and raw rows otherwise.
+    """Return the rows of the kernel map if they are kept between passes, and raw rows otherwise.
 
-    The cost of a row is C times its weight.
+    :func:`rows_are_kept` decides whether they are kept. A raw row contains the kernel values between a point and the
+    landmarks. The cost of a row is C times its weight.
     """
     K, explicit = data.n_classes, rows_are_kept(data, kernel_map, kept_numbers)
     columns = (kernel_map.projection.shape[1] if explicit else len(kernel_map.kernel.landmarks)) + 1

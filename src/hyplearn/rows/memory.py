@@ -41,7 +41,7 @@ class RowSource(ABC):
 
     # Maximum number of dual variables that a solution contains. It is finite only if the rows may not fit into memory.
     most_kept: float = np.inf
-    # Number of classes, if the rows have class codes.
+    # Number of classes; used only if the rows have class codes.
     n_classes: int
     # Number of threads used in a pass.
     threads: int
@@ -66,7 +66,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Load a random, evenly spread sample as explicit rows, with costs scaled to sum to the cost of all rows."""
+        """Load a random, evenly spread sample as explicit rows; costs are scaled so that their sum is unchanged."""
 
     @abstractmethod
     def thinned(self, size: int, rng: np.random.Generator) -> "RowSource":
@@ -94,7 +94,7 @@ class MemoryRows(RowSource):
         return fold_parts(map_in_threads(function, self.blocks(), self.threads, arguments), merge)
 
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Load a random, evenly spread sample as explicit rows, with costs scaled to sum to the cost of all rows."""
+        """Load a random, evenly spread sample as explicit rows; costs are scaled so that their sum is unchanged."""
         return replace(scale_costs(self._drawn(size, rng), self.cost_range), threads=self.threads)
 
     def thinned(self, size: int, rng: np.random.Generator) -> "Rows":
@@ -110,7 +110,7 @@ class MemoryRows(RowSource):
 @checkpointable
 @dataclass(frozen=True)
 class Rows(MemoryRows):
-    """Signed rows ``along_i (x_i - p) + base_i p``; both coefficients include the sign of the label.
+    """Signed rows ``along_i * (x_i - p) + base_i * p``; both coefficients include the sign of the label.
 
     ``X``, ``p``, ``along`` and ``base`` are defined in :class:`~hyplearn.tangent.TangentRows`. ``start`` is the
     position of the first row of a block in the source.
@@ -215,7 +215,7 @@ class Rows(MemoryRows):
 
 @dataclass(frozen=True, kw_only=True)
 class HyperboloidRows(Rows):
-    """Signed rows of hyperboloid coordinates, ``(times_i, along_i (x_i - p) + base_i p)``, stored implicitly.
+    """Signed rows of hyperboloid coordinates, ``(times_i, along_i * (x_i - p) + base_i * p)``, stored implicitly.
 
     The first column is called the time column, and the others are the space columns. If ``inverse_root`` is 1/√c
     instead of 0, the rows have one more column for the intercept, ``times + base / √c`` (:mod:`hyplearn.cone`). This
@@ -278,7 +278,7 @@ class HyperboloidRows(Rows):
         return float(np.sqrt(3) * np.abs(self.times).max(initial=0.0))
 
     def pieces(self) -> Iterator[Rows]:
-        """Yield the rows in the form that compiled kernels expect, which is small chunks of explicit rows."""
+        """Yield the rows as small chunks of explicit rows, which is the form that compiled kernels expect."""
         step = max(1, PIECE_NUMBERS // self.shape[1])
         for start in range(0, max(1, len(self.X)), step):
             cut = slice(start, start + step)

@@ -89,7 +89,7 @@ class Landmarks(NamedTuple):
 
 
 def _settle(points: Array, fixed: Fixed, q: Array, own: Array) -> Array:
-    """Return the points of new cells, each of which is at a local minimum of the loss of the cell.
+    """Return a point for each new cell: a local minimum of the loss of this cell.
 
     The search starts at the point of the old cell that has the highest accessibility from the new cell.
     """

@@ -260,8 +260,8 @@ def _lattice(n: int, d: int) -> Array:
 
     In the cube, the first coordinates of the points are evenly spaced, and the other coordinates form Kronecker's
     sequence with powers of a generalised golden ratio. The map to the sphere turns equal volumes into equal areas. It
-    uses that the polar angle of a uniformly distributed point on S^m has the cosine ``2b - 1``, where b has the
-    distribution Beta(m/2, m/2).
+    is based on the polar angle of a uniformly distributed point on S^m: the cosine of this angle is ``2b - 1``, where b
+    has the distribution Beta(m/2, m/2).
     """
     shares = np.empty((n, d - 1))
     shares[:, 0] = (np.arange(n) + 0.5) / n
