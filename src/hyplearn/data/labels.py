@@ -53,6 +53,14 @@ def as_objects(labels: Iterable[Any]) -> Array:
     return array
 
 
+def as_strings(labels: Array) -> Array:
+    """Convert an object array of strings to a string dtype if this preserves every label; otherwise return it."""
+    if labels.dtype != object or not len(labels) or not all(isinstance(label, str) for label in labels):
+        return labels
+    array = labels.astype(str)
+    return array if array.tolist() == labels.tolist() else labels
+
+
 def check_present(labels: Sequence[Any], start: int = 0) -> None:
     """Raise if labels are missing; ``labels[0]`` is in row ``start`` of the source."""
     missing = [row for row, label in enumerate(labels) if _is_missing(label)]
