@@ -61,6 +61,11 @@ def as_strings(labels: Array) -> Array:
     return array if array.tolist() == labels.tolist() else labels
 
 
+def plain_string(label: Any) -> str:
+    """Convert a label to a string; for a member of a string enumeration, return its value instead of its name."""
+    return str.__str__(label) if isinstance(label, str) else str(label)
+
+
 def check_present(labels: Sequence[Any], start: int = 0) -> None:
     """Raise if labels are missing; ``labels[0]`` is in row ``start`` of the source."""
     missing = [row for row, label in enumerate(labels) if _is_missing(label)]
