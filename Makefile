@@ -13,8 +13,9 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 # Another Python for test-python, minutes of fuzzing, and the tests that run without the optional packages.
 OTHER ?= python3.13
 MINUTES ?= 10
-CORE := $(addprefix tests/, geometry numerics solvers reference decision rows persistence/test_files.py \
-	estimators/test_svc.py estimators/test_logistic.py estimators/test_perceptron.py data/test_labels.py data/test_opening.py)
+CORE := $(addprefix tests/, geometry numerics solvers reference decision rows plotting datasets cli \
+	persistence/test_files.py estimators/test_svc.py estimators/test_logistic.py estimators/test_perceptron.py \
+	data/test_labels.py data/test_opening.py)
 EXPERIMENTS := table1 table2 handicapped figures reference_points comparison synthetic claims
 EMBEDDINGS := embedding_trees embedding_cells
 

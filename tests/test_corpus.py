@@ -33,6 +33,8 @@ def test_inputs_that_once_failed_are_read_or_rejected(path):
 def test_a_few_inputs_of_every_group_are_fuzzed(group):
     if group == "pages" and not (shutil.which("chromium") and shutil.which("chromedriver")):
         pytest.skip("no browser: apt-get install chromium chromium-driver")
+    if group == "pages":
+        pytest.importorskip("selenium")
     if group == "hdf5" and not hasattr(os, "fork"):
         pytest.skip("no fork")
     counts = [fuzz.GROUPS[group](number) for number in range(5)]

@@ -112,21 +112,23 @@ def test_no_kernel_hands_python_an_array_in_a_tuple():
             assert not called, f"{path.name}: {kernel.name} returns a tuple with an array to Python"
 
 
-# Fits until it is interrupted, again and again; whoever runs the tests may ignore interrupts.
-FITTING = """
+# Repeats a call until it is interrupted, again and again; whoever runs the tests may ignore interrupts.
+REPEATING = """
 import signal
 import numpy as np
-from hyplearn import PoincareSVC
+from hyplearn import PoincareKNeighborsClassifier, PoincareSVC
+from hyplearn.geometry import pairwise_distance
 signal.signal(signal.SIGINT, signal.default_int_handler)
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, ({n}, {d})) / {d} ** 0.5
 y = X[:, 0] + 0.1 * rng.standard_normal({n}) > 0
-PoincareSVC({options}).fit(X[:1000], y[:1000])
+call = lambda X, y: {call}
+call(X[:1000], y[:1000])
 while True:
     print("ready", flush=True)
     try:
         while True:
-            PoincareSVC({options}).fit(X, y)
+            call(X, y)
     except KeyboardInterrupt:
         print("answered", flush=True)
 """
@@ -138,9 +140,9 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def interrupted(delays, **sizes):
+def interrupted(delays, call, **sizes):
     """Return the CPU seconds per thread from interrupts, sent after ``delays`` in CPU seconds, to their answers."""
-    script, times = FITTING.format(**sizes), []
+    script, times = REPEATING.format(call=call, **sizes), []
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
         for delay in delays:
             assert process.stdout.readline() == "ready\n"
@@ -157,10 +159,20 @@ def interrupted(delays, **sizes):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
 def test_an_interrupt_stops_a_fit_at_once():
-    assert max(interrupted([0.5], n=8000, d=400, options='"origin", C=1000.0, trim=False')) < 0.5
+    call = 'PoincareSVC("origin", C=1000.0, trim=False).fit(X, y)'
+    assert max(interrupted([0.5], call, n=8000, d=400)) < 0.5
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
 def test_an_interrupt_stops_a_fit_to_ten_million_rows_within_half_a_second():
-    assert max(interrupted([0.1, 0.4, 0.9, 1.6, 2.5, 4.0, 8.0], n=10**7, d=10, options="")) < 0.5
+    assert max(interrupted([0.1, 0.4, 0.9, 1.6, 2.5, 4.0, 8.0], "PoincareSVC().fit(X, y)", n=10**7, d=10)) < 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
+@pytest.mark.parametrize(
+    ("call", "n"), [("pairwise_distance(X)", 20_000), ("PoincareKNeighborsClassifier().fit(X, y)", 10**6)]
+)
+def test_an_interrupt_stops_functions_without_passes_within_half_a_second(call, n):
+    assert max(interrupted([0.1, 0.3, 0.7, 1.2], call, n=n, d=10)) < 0.5

@@ -36,6 +36,11 @@ def test_the_repr_of_a_page_is_short(capsys):
     assert page.html.startswith("<!DOCTYPE html>")
 
 
+def test_an_estimator_in_place_of_the_points_is_reported():
+    with pytest.raises(ValueError, match=r"needs a classifier with predict and classes_; got ndarray\."):
+        hyplearn.explore(X, PoincareLogisticRegression().fit(X, Y), Y)
+
+
 def test_names_of_any_length_fit_into_a_page():
     labels = np.array(["a" * 20_000, "b", "c"], dtype=object)[Y]
     page = hyplearn.explore(PoincareLogisticRegression().fit(X, labels), X, labels, names=["n" * 5000] * len(X))

@@ -1,6 +1,7 @@
 """``hyplearn fit`` and ``hyplearn inspect``."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -247,12 +248,12 @@ def test_an_array_is_fitted_with_the_labels_of_another_file(as_json, tmp_path, o
         (("-o", "m.bin"), "m.bin must end in one of .hyp"),
         ((), "Missing option '--output'"),
         (("-o", "m.hyp", "--folds", "many"), "Invalid value for '--folds'"),
-        (("-o", "m.hyp", "--cost", 3), "No such option: --cost"),
+        (("-o", "m.hyp", "--cost", 3), r"No such option:? '?--cost"),
     ],
 )
 def test_usage_errors_are_json_with_json_output(run, arguments, message):
     result = run("fit", "none.csv", *arguments, "--json", code=2)
-    assert message in json.loads(result.stdout)["error"]
+    assert re.search(message, json.loads(result.stdout)["error"])
     assert "Usage: " in result.stderr
 
 

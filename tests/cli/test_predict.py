@@ -1,6 +1,7 @@
 """``hyplearn predict``, ``evaluate``, ``plot`` and ``explore``: applying a model to points."""
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -227,3 +228,27 @@ def test_a_network_can_predict_but_cannot_be_drawn(run, as_json, tmp_path):
         message = run(command[0], "net.hyp", "features.npz", *command[1:], code=1).stderr
         assert "net.hyp contains a BallNet, which takes features; this command needs a classifier" in message
     assert "takes images of shape (1, 8, 9)" in run("predict", "images.hyp", "features.npz", code=1).stderr
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "plot", "explore", "classify", "embed"])
+def test_advice_for_points_outside_names_only_options_of_the_command(run, command, points, cells, model_file):
+    points.write_text(points.read_text() + "\n1.5,0,ash")
+    if command == "classify":
+        anndata = pytest.importorskip("anndata")
+        table = anndata.read_h5ad(cells)
+        table.obsm["X_poincare"][3] = [1.5, 0.0]
+        table.write_h5ad(cells)
+    arguments = {
+        "predict": (model_file, points, "-o", "out.csv"),
+        "evaluate": (model_file, points),
+        "plot": (model_file, points, "-o", "out.png"),
+        "explore": (model_file, points, "-o", "out.html"),
+        "classify": (cells, "--label", "kind"),
+        "embed": (points, "--method", "klein", "-o", "out.csv"),
+    }
+    told = run(command, *arguments[command], code=1).stderr
+    assert "outside the open ball" in told
+    advice = re.sub("hyplearn fit --outside project or --curvature", "", told.splitlines()[1])
+    offered = run(command, "--help").output
+    assert all(option in offered for option in re.findall(r"--\w+", advice))
+    assert "model=" not in advice

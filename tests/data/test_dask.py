@@ -1,6 +1,7 @@
 """Fits on a cluster of two processes, compared with fits in memory."""
 
 import asyncio
+import enum
 import os
 import pickle
 import re
@@ -28,6 +29,7 @@ from hyplearn.data.dask import DaskPoints  # noqa: E402
 
 UNEVEN = (1, 0, 257, 40, 3, 0, 299)
 FITTED = ("coef_", "reference_", "intercept_", "margin_", "primal_", "support_")
+Text = enum.Enum("Text", {"A": "a", "B": "b", "D": "c"}, type=str)
 # More rows than the sample for the reference point.
 MANY = 10_500
 
@@ -339,6 +341,22 @@ def test_the_advice_for_labels_in_memory_works(kind):
     chunks = [(points.compute(), own.compute()) for points, own, _ in dask_module._align_chunks(X, labels, None)]
     assert all(len(points) == len(own) for points, own in chunks)
     assert np.array_equal(np.concatenate([own for _, own in chunks]), y)
+
+
+@pytest.mark.parametrize("labels", [["a", "a\0", "b"], list(Text)], ids=["trailing NUL", "string enum"])
+@pytest.mark.parametrize("series", [False, True], ids=["array", "series"])
+def test_strings_that_numpy_would_merge_are_distinguished(client, labels, series):
+    """The chunks differ in their labels, so that NumPy's strings would preserve the labels of some chunks only."""
+    X, codes = overlapping(K=3)
+    order = np.argsort(codes == 1, kind="stable")
+    X, y = X[order], np.array([labels[k] for k in codes[order]], dtype=object)
+    local = PoincareSVC().fit(X, y)
+    points = dd.from_pandas(pd.DataFrame(X), npartitions=3) if series else cut(X, 200)
+    column = dd.from_pandas(pd.Series(y, dtype=object), npartitions=3) if series else cut(y, 200)
+    remote = PoincareSVC().fit(points, column)
+    assert remote.classes_.tolist() == local.classes_.tolist() == sorted(labels)
+    assert_same(local, remote)
+    assert remote.predict(cut(X, 200)).compute().tolist() == local.predict(X).tolist()
 
 
 def test_bad_input_raises_a_clear_error(client):

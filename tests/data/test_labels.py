@@ -192,6 +192,28 @@ def test_pictures_and_hyperplanes_distinguish_strings(kind):
     assert hyplearn.explore(model, points(), labels).html
 
 
+@pytest.mark.parametrize("kind", ALWAYS_STRINGS)
+def test_model_files_preserve_strings(tmp_path, kind):
+    labels = [KINDS[kind][k] for k in CODES]
+    hyplearn.save(fitted(PoincareLogisticRegression(), labels), tmp_path / "model.hyp")
+    assert hyplearn.load(tmp_path / "model.hyp").predict(points()).tolist() == labels
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".parquet"])
+@pytest.mark.parametrize("kind", ALWAYS_STRINGS)
+def test_files_of_predictions_preserve_strings_or_are_not_written(tmp_path, kind, suffix):
+    labels, path = [KINDS[kind][k] for k in CODES], tmp_path / f"out{suffix}"
+    model = fitted(PoincareLogisticRegression(), labels)
+    np.save(tmp_path / "points.npy", points())
+    if any("\0" in label or "\ud800" in label for label in labels):
+        with pytest.raises(ValueError, match="cannot be written: it contains a NUL or a surrogate"):
+            hyplearn.predict_to_file(model, tmp_path / "points.npy", path)
+        return
+    hyplearn.predict_to_file(model, tmp_path / "points.npy", path)
+    found = np.load(path).tolist() if suffix == ".npy" else pd.read_parquet(path)["prediction"].tolist()
+    assert found == labels
+
+
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
 def test_the_first_missing_label_is_reported(missing):
     labels = ["a"] * 30 + [missing] * 2 + ["b"] * 4

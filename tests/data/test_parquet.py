@@ -41,6 +41,14 @@ def test_labels_keep_their_type(tmp_path, labels, kind):
     np.testing.assert_array_equal(y, np.asarray(labels))
 
 
+@pytest.mark.parametrize("kind", ["string", "category"])
+def test_labels_that_differ_by_a_trailing_nul_are_distinguished(tmp_path, kind):
+    labels = pa.array(["a", "a\0", "b"] * 2)
+    labels = labels.dictionary_encode() if kind == "category" else labels
+    pq.write_table(pa.Table.from_pandas(FRAME).set_column(2, "kind", labels), tmp_path / "points.parquet")
+    assert open_points(tmp_path, label="kind").gathered().y.tolist() == ["a", "a\0", "b"] * 2
+
+
 def test_categories_may_differ_between_files(tmp_path):
     frames = [FRAME.assign(kind=pd.Categorical(labels)) for labels in (["a"] * 6, [f"b{i}" for i in range(6)])]
     points = open_points(written(tmp_path, *frames))

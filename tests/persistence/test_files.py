@@ -517,6 +517,11 @@ def test_a_damaged_file_of_version_0_1_is_rejected(path):
         hyplearn.load(path)
 
 
+def test_saving_with_swapped_arguments_explains_their_order():
+    with pytest.raises(TypeError, match=r"path must be a path; got PoincareSVC\.\nPass the estimator first"):
+        hyplearn.save("model.hyp", PoincareSVC())
+
+
 @pytest.mark.parametrize("path", [np.zeros(3), None, 3, b"model.hyp", PoincareSVC()])
 def test_loading_from_anything_but_a_path_names_what_was_passed(path):
     with pytest.raises(TypeError, match=f"must be the path of a model file; got {type(path).__name__}"):

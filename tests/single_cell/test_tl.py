@@ -1,5 +1,6 @@
 """Classification of AnnData objects: the stored results, round trips through files, and rejected input."""
 
+import enum
 import sys
 
 import numpy as np
@@ -18,6 +19,7 @@ anndata = pytest.importorskip("anndata")
 import hyplearn.single_cell as hs  # noqa: E402
 
 X, codes = ball(90)
+Kind = enum.Enum("Kind", {"A": "a", "B": "b", "D": "c"}, type=str)
 COLOURS = ["#ff0000", "#00ff00", "#0000ff", "#888888"]
 TREES = {"ash": "leafy", "birch": "leafy", "leafy": "tree", "cedar": "tree"}
 
@@ -143,6 +145,15 @@ def test_labels_of_any_kind_are_learned_and_written(cells, tmp_path, column, exp
     assert cells.obs["other_predicted"].cat.categories.tolist() == expected
     assert np.mean(cells.obs["other_predicted"].astype(object) == np.asarray(column)) > 0.7
     cells.write_h5ad(tmp_path / "cells.h5ad")
+
+
+@pytest.mark.parametrize("names", [["a", "a\0", "b"], list(Kind)], ids=["trailing NUL", "string enum"])
+def test_categories_that_numpy_would_merge_are_distinguished(cells, names):
+    cells.obs["other"] = pd.Categorical.from_codes(codes, names)
+    hs.tl.classify(cells, "other")
+    found = cells.obs["other_predicted"].astype(object)
+    assert set(found) == set(map(str.__str__, names))
+    assert np.mean([label == names[code] for label, code in zip(found, codes, strict=True)]) > 0.7
 
 
 def test_transfer_predicts_the_query_from_the_reference(cells):

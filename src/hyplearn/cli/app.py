@@ -7,7 +7,7 @@ code is 0 for success, 1 if the command fails, for example because of invalid da
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
@@ -144,6 +144,17 @@ IN_SHELL = (
     (r"pass the absolute curvature c of your embedding", "pass the --curvature of your embedding"),
     (r"set curvature to that", "set --curvature to that"),
 )
+# For each option of ``hyplearn fit`` that advice may name: pairs of a regular expression for this advice and its
+# replacement in commands without this option.
+OF_FIT = {
+    "outside": ((r', pass --outside "?project"?', ""), (r", or model= with an estimator [^.]*", "")),
+    "curvature": (
+        (
+            r", or (set|pass the) --curvature [^.]*",
+            ", or fit the model with hyplearn fit --outside project or --curvature",
+        ),
+    ),
+}
 # Click's class of usage errors. Its module depends on the version of typer, so the class is looked up as the base class
 # of BadParameter.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
@@ -246,7 +257,7 @@ def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
         except Exception as error:
             if debug:
                 raise
-            show_error(explained(error), as_json)
+            show_error(explained(error, set(own.parameters)), as_json)
             raise typer.Exit(1) from None
         if outcome.failed:
             raise typer.Exit(1)
@@ -270,12 +281,20 @@ def _file_to_replace(output: Path | None = None, data: Path | None = None, **_: 
     return None if is_kept else output
 
 
-def explained(error: Exception) -> str:
-    """Return an error message for users of the command line; for unexpected errors, it recommends --debug."""
+def explained(error: Exception, options: Collection[str] = tuple(OF_FIT)) -> str:
+    """Return an error message for users of the command line; for unexpected errors, it recommends --debug.
+
+    ``options`` contains the names of the command's options. Advice to use other options of ``hyplearn fit`` is
+    replaced.
+    """
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if not isinstance(error, EXPECTED):
         return f"{type(error).__name__}: {text}\nThis error is unexpected. Run again with --debug for the traceback."
-    return as_options(text)
+    text = as_options(text)
+    for name in OF_FIT.keys() - set(options):
+        for pattern, advice in OF_FIT[name]:
+            text = re.sub(pattern, advice, text)
+    return text
 
 
 def as_options(text: str) -> str:

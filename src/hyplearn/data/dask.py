@@ -48,6 +48,7 @@ import pandas as pd
 from distributed import Client, default_client, futures_of, get_worker, wait
 
 from hyplearn.data.folding import Merge, fold_parts, needs_order
+from hyplearn.data.labels import as_strings
 from hyplearn.data.points import Block, Build, Function, PointSource, Visitor, on_pieces
 from hyplearn.types import Array
 
@@ -339,15 +340,12 @@ def _as_chunk(X: Any, y: Any, weights: Any) -> Chunk:
 
 
 def _labels(y: Any) -> Array:
-    """Convert labels to a NumPy array, with a string dtype if all are strings; raise if labels are missing."""
+    """Convert labels to a NumPy array, with a string dtype if this preserves them; raise if labels are missing."""
     if hasattr(y, "isna") and y.isna().any():
         raise ValueError(
             f"A chunk has {int(y.isna().sum())} missing labels.\nRemove the rows without labels before the fit."
         )
-    labels = np.asarray(y)
-    if labels.dtype == object and len(labels) and all(isinstance(label, str) for label in labels):
-        return labels.astype(str)
-    return labels
+    return as_strings(np.asarray(y))
 
 
 def lazy_result(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:

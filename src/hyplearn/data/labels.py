@@ -53,6 +53,19 @@ def as_objects(labels: Iterable[Any]) -> Array:
     return array
 
 
+def as_strings(labels: Array) -> Array:
+    """Convert an object array of strings to a string dtype if this preserves every label; otherwise return it."""
+    if labels.dtype != object or not len(labels) or not all(isinstance(label, str) for label in labels):
+        return labels
+    array = labels.astype(str)
+    return array if array.tolist() == labels.tolist() else labels
+
+
+def plain_string(label: Any) -> str:
+    """Convert a label to a string; for a member of a string enumeration, return its value instead of its name."""
+    return str.__str__(label) if isinstance(label, str) else str(label)
+
+
 def check_present(labels: Sequence[Any], start: int = 0) -> None:
     """Raise if labels are missing. The error names the row of the first one; ``labels[0]`` is in row ``start``."""
     missing = [row for row, label in enumerate(labels) if _is_missing(label)]

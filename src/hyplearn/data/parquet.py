@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hyplearn.data.columns import Columns, TablePoints, Wanted, choose_columns
+from hyplearn.data.labels import as_objects, as_strings
 from hyplearn.data.points import Block, counted
 from hyplearn.files import WatchedFile, check_kind, damage_named
 from hyplearn.types import Array
@@ -193,12 +194,16 @@ def _labels(path: Path, name: str, column: Any) -> Array:
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         column = column.dictionary_encode()
+    are_strings = False
     with damage_named(path):
         if pa.types.is_dictionary(column.type):
-            labels = np.array(column.dictionary.to_pylist())[column.indices.to_numpy(zero_copy_only=False)]
+            values = column.dictionary.to_pylist()
+            are_strings = all(isinstance(value, str) for value in values)
+            distinct = as_strings(as_objects(values)) if are_strings else np.array(values)
+            labels = distinct[column.indices.to_numpy(zero_copy_only=False)]
         else:
             labels = column.to_numpy(zero_copy_only=False)
-    if labels.dtype.kind not in "biufU":
+    if labels.dtype.kind not in "biufU" and not are_strings:
         raise ValueError(
             f"{path}, column {name!r}: labels must be numbers or strings; got {kind}.\n"
             "Pass label= with the name of another column."

@@ -258,7 +258,7 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
             "set": class names joined by " | ", None for an empty set; "set size": number of classes; "unknown": whether
             the set is empty; with a hierarchy also "answer": the node that :meth:`predict_answer` returns, or None.
         """
-        names = np.array([str(label) for label in self.classes_.tolist()], dtype=object)
+        names = np.array([labels.plain_string(label) for label in self.classes_.tolist()], dtype=object)
         joined = [" | ".join(names[row]) if row.any() else None for row in sets]
         size = sets.sum(axis=1)
         columns = {"set": np.array(joined, dtype=object), "set size": size, "unknown": size == 0}

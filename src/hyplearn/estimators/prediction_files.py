@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from hyplearn.data.labels import object_codes, plain_string
 from hyplearn.data.points import Block, PointSource, read_ahead, regrouped, rows_named
 from hyplearn.decision.decision import SCORED_ROWS
 from hyplearn.estimators.validation import prediction_points
@@ -135,18 +136,29 @@ def _plain(result: Array, estimator: Any) -> Array:
     """Convert labels that are Python strings to NumPy strings with the same width in all blocks."""
     if result.dtype.kind not in "OU":
         return result
-    classes = estimator.classes_.tolist()
-    if not all(isinstance(label, str) for label in classes):
+    classes = estimator.classes_
+    if not all(isinstance(label, str) for label in classes.tolist()):
         raise ValueError(
-            f"Labels that are objects other than strings cannot be written; got classes {classes!r:.80}.\n"
+            f"Labels that are objects other than strings cannot be written; got classes {classes.tolist()!r:.80}.\n"
             "Fit with string labels."
         )
-    return result.astype(np.array(classes).dtype)
+    names = [plain_string(label) for label in classes.tolist()]
+    _check_writable(names)
+    return np.array(names)[object_codes(result, classes)] if result.dtype.kind == "O" else result
+
+
+def _check_writable(names: Sequence[str]) -> None:
+    """Raise if a name contains a NUL, at which NumPy and Arrow may cut it off, or a surrogate, which UTF-8 lacks."""
+    for name in names:
+        if "\0" in name or name.encode(errors="replace").decode() != name:
+            raise ValueError(
+                f"The label {name!r} cannot be written: it contains a NUL or a surrogate.\nFit with other labels."
+            )
 
 
 def _column_names(estimator: Any, method: str, first: Array) -> list[str]:
     if first.ndim == 2:
-        return [str(label) for label in estimator.classes_.tolist()]
+        return [plain_string(label) for label in estimator.classes_.tolist()]
     return ["prediction" if method == "predict" else method]
 
 
@@ -179,6 +191,7 @@ class _ParquetWriter:
             import pyarrow.parquet as pq
         except ImportError as error:
             raise ImportError("Writing Parquet needs pyarrow: pip install 'hyplearn[parquet]'.") from error
+        _check_writable(names)
         self.names = names
         self.writer = pq.ParquetWriter(stream, self._table(first).schema, write_page_checksum=True)
 

@@ -56,8 +56,9 @@ class Extras:
 
 def scene(estimators: list[Any], X: Any, y: Any, extras: Extras, curvature: float | None) -> dict[str, Any]:
     """Compute the content of a page as values that can be converted to JSON."""
+    classifier = fitted_classifier(estimators[0])
     X, y = check_labelled(X, y)
-    X = points_inside(fitted_classifier(estimators[0]), X)
+    X = points_inside(classifier, X)
     models = _fitted(estimators, X, curvature)
     first = models[0]
     gap(X, c=first.decision.c)  # ``gap`` is called because it raises an error if a point is outside the ball

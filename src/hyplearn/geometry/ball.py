@@ -15,6 +15,10 @@ from hyplearn.geometry.kernels import TINY, half_sinh_pairs, norms, row_gaps
 from hyplearn.geometry.rounded import added, arrived, in_blocks
 from hyplearn.types import Array, Points, Scalars
 
+# Number of pairs of points per call of compiled code: few enough that an interrupt takes effect within milliseconds and
+# that the results stay in the cache, and so many that the time of a call itself is negligible.
+PAIRS_PER_CALL = 2**20
+
 
 @border("x")
 def gap(x: Points, *, c: float = 1.0) -> Array:
@@ -149,11 +153,14 @@ def pairwise_distance(X: Points, Y: Points | None = None, *, c: float = 1.0) -> 
     """
     X = np.atleast_2d(X)
     Y = X if Y is None else np.atleast_2d(Y)
-    half = np.empty((len(X), len(Y)))
-    half_sinh_pairs(X, np.ascontiguousarray(Y.T), _gap(X, c), _gap(Y, c), c, half)
-    np.arcsinh(half, out=half)
-    half *= 2 / np.sqrt(c)
-    return half
+    found, columns, gap_x, gap_y = np.empty((len(X), len(Y))), np.ascontiguousarray(Y.T), _gap(X, c), _gap(Y, c)
+    rows = max(1, PAIRS_PER_CALL // max(1, len(Y)))
+    for start in range(0, len(X), rows):
+        part = slice(start, start + rows)
+        half_sinh_pairs(X[part], columns, gap_x[part], gap_y, c, found[part])
+        np.arcsinh(found[part], out=found[part])
+        found[part] *= 2 / np.sqrt(c)
+    return found
 
 
 @border("x", "y", scalars=("t",), into_ball=True)

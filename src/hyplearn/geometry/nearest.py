@@ -68,18 +68,20 @@ def nearest_tree(X: Array, gaps: Array) -> NearestTree:
     rows = np.arange(n) if depth else np.argsort(-gaps, kind="stable")
     bounds, lower, upper = np.zeros((nodes, 2), dtype=np.int64), np.empty((nodes, d)), np.empty((nodes, d))
     widest = np.empty(nodes)
-    _build(X, gaps, rows, bounds, lower, upper, widest)
+    bounds[0, 1] = n
+    for level in range(depth + 1):  # one call per level, because the user can interrupt only between two calls
+        _build(X, gaps, rows, 2**level - 1, 2 ** (level + 1) - 1, bounds, lower, upper, widest)
     return NearestTree(np.ascontiguousarray(X[rows]), gaps[rows], rows, bounds, lower, upper, widest)
 
 
 @njit(cache=True, nogil=True)
-def _build(X, gaps, rows, bounds, lower, upper, widest):  # type: ignore[no-untyped-def]
-    """Sort ``rows`` so that the points of each node are contiguous, and fill the other arrays of the tree.
+def _build(X, gaps, rows, start, stop, bounds, lower, upper, widest):  # type: ignore[no-untyped-def]
+    """Write the arrays of the nodes from ``start`` to ``stop - 1``, and split these nodes by sorting ``rows``.
 
-    Each node is split at the median of the coordinate that varies most among its points.
+    Each node is split at the median of the coordinate that varies most among its points. The rows of each of its
+    children are then a contiguous range.
     """
-    bounds[0, 1] = X.shape[0]
-    for node in range(bounds.shape[0]):
+    for node in range(start, stop):
         first, last = bounds[node]
         lower[node], upper[node], widest[node] = np.inf, -np.inf, 0.0
         for i in range(first, last):

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from hyplearn.data.labels import plain_string
 from hyplearn.files import missing_file
 from hyplearn.types import Array
 
@@ -204,7 +205,7 @@ class Encoder:
         if array.dtype.kind == "U" and array.ndim == 1:
             return {"text": [array.dtype.itemsize // 4, array.tolist()]}
         if array.dtype.kind == "O" and array.ndim == 1 and all(isinstance(item, str) for item in array):
-            return {"objects": [str(item) for item in array]}
+            return {"objects": [plain_string(item) for item in array]}
         return {"array": self._stored(array)}
 
     def _stored(self, array: Array) -> int:

@@ -68,6 +68,8 @@ def save(estimator: Any, path: PathLike) -> None:
     >>> bool((loaded.predict_proba(X) == model.predict_proba(X)).all())
     True
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"path must be a path; got {type(path).__name__}.\nPass the estimator first, then the path.")
     path = Path(path).expanduser()
     if path.suffix != SUFFIX:
         raise ValueError(f"Model files end in {SUFFIX}; got {path.name!r}.\nPass {str(path.with_suffix(SUFFIX))!r}.")

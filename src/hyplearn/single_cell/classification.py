@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from hyplearn.data.labels import as_objects, as_strings, distinct, plain_string
 from hyplearn.estimators import ConformalClassifier, classifier_named
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.single_cell.atlas import check_same_ball, map_key
@@ -239,8 +240,12 @@ def _plain_labels(cells: Cells, label_key: str) -> Array:
     """Return the known labels as an array of one type; labels of mixed types become strings."""
     assert cells.labels is not None
     known = cells.labels[cells.known].tolist()
-    labels = np.array(known if len({type(label) for label in known}) == 1 else [str(label) for label in known])
-    classes = np.unique(labels)
+    kinds = {type(label) for label in known}
+    if len(kinds) == 1 and not isinstance(known[0], str):
+        labels = np.array(known)
+    else:
+        labels = as_strings(as_objects(map(plain_string, known)))
+    classes = distinct(labels)[0]
     if len(classes) < 2:
         found = f"only {classes.tolist()[0]!r}" if len(classes) else "none"
         raise ValueError(
