@@ -135,7 +135,7 @@ EXPECTED = (ValueError, KeyError, OSError, ImportError)
 FLAGS = {"basis": "points", "key_added": "key"} | {
     name: name for name in ("label", "points", "outside", "curvature", "reference", "coverage", "hierarchy")
 }
-# Pairs of a regular expression for advice to Python users and the equivalent advice for the command line.
+# Pairs of a regular expression, which matches advice to Python users, and the equivalent advice for the command line.
 IN_SHELL = (
     (r"hyplearn\.embedding\.from_hyperboloid\([^)]*\)", "hyplearn embed DATA --method hyperboloid -o POINTS"),
     (r"points= to open_points", "--points"),
@@ -271,7 +271,7 @@ def _file_to_replace(output: Path | None = None, data: Path | None = None, **_: 
 
 
 def explained(error: Exception) -> str:
-    """Return an error message for users of the command line; for unexpected errors, it recommends --debug."""
+    """Return an error message for users of the command line; messages about unexpected errors recommend --debug."""
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if not isinstance(error, EXPECTED):
         return f"{type(error).__name__}: {text}\nThis error is unexpected. Run again with --debug for the traceback."
