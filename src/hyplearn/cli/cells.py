@@ -20,7 +20,7 @@ from hyplearn.files import missing_file, place_of, taking_the_place
 SUFFIXES = (".h5ad", ".zarr")
 CELLS = Annotated[Path, typer.Argument(help="Labelled cells: .h5ad or .zarr.")]
 LABEL = Annotated[str, typer.Option("--label", help="Column of obs with the labels.")]
-BASIS = Annotated[str, typer.Option("--points", help="Key in obsm of the points in the ball.")]
+BASIS = Annotated[str, typer.Option("--points", help="Key in obsm under which the points in the ball are stored.")]
 MODEL = Annotated[str, typer.Option("--model", help=f"One of {', '.join(CLASSIFIERS)}.")]
 COVERAGE = Annotated[
     float | None,
