@@ -154,9 +154,9 @@ def _listener(base: Any) -> Any:
     class Listener(base):
         """Listener that sums compilation times; the time of a nested compilation is counted once.
 
-        With ``of_hyplearn``, only functions of hyplearn are counted, and all functions that are compiled for them.
-        ``check`` is called with the sum so far whenever the compilation of such a function begins. No lock is needed,
-        because numba compiles one function at a time, even with threads.
+        With ``of_hyplearn``, only functions of hyplearn are counted, together with the functions that are compiled
+        because a function of hyplearn calls them. Whenever the compilation of a counted function begins, ``check`` is
+        called with the sum so far. No lock is needed, because numba compiles one function at a time, even with threads.
         """
 
         def __init__(self, check: Callable[[float], None], *, of_hyplearn: bool) -> None:

@@ -20,8 +20,8 @@ class TaskReporter(Protocol):
     def __call__(self, message: str, share: float, *, task: str = "", line: str | None = None) -> None:
         """Show a message and the completed fraction of the task.
 
-        If progress is printed as lines, the fraction is not shown, ``line`` (unless it is None) replaces the message,
-        and an empty ``line`` prints nothing.
+        If progress is printed as lines, the fraction is not shown, and ``line`` is printed instead of the message
+        unless it is None. If ``line`` is empty, nothing is printed.
         """
 
 
@@ -84,7 +84,7 @@ def report_fit(name: str, tol: float, verbose: int, points: BlockSource | None =
 
 @contextmanager
 def report_steps(n_steps: int) -> Iterator[Callable[[str], None]]:
-    """Provide a function that updates a progress bar and must be called with a description at the start of each step.
+    """Provide a function that updates a progress bar; call it at the start of each step with a description of the step.
 
     The function does nothing if stderr is not a terminal or rich is not installed.
     """

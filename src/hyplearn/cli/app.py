@@ -135,7 +135,7 @@ EXPECTED = (ValueError, KeyError, OSError, ImportError)
 FLAGS = {"basis": "points", "key_added": "key"} | {
     name: name for name in ("label", "points", "outside", "curvature", "reference", "coverage", "hierarchy")
 }
-# Pairs of a regular expression for advice to Python users and the equivalent advice for the command line.
+# Pairs of a regular expression, which matches advice to Python users, and the equivalent advice for the command line.
 IN_SHELL = (
     (r"hyplearn\.embedding\.from_hyperboloid\([^)]*\)", "hyplearn embed DATA --method hyperboloid -o POINTS"),
     (r"points= to open_points", "--points"),
@@ -282,7 +282,7 @@ def _file_to_replace(output: Path | None = None, data: Path | None = None, **_: 
 
 
 def explained(error: Exception, options: Collection[str] = tuple(OF_FIT)) -> str:
-    """Return an error message for users of the command line; for unexpected errors, it recommends --debug.
+    """Return an error message for users of the command line; messages about unexpected errors recommend --debug.
 
     ``options`` contains the names of the command's options. Advice to use other options of ``hyplearn fit`` is
     replaced.

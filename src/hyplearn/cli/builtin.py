@@ -120,7 +120,7 @@ def demo(
 
 
 def demonstrate(models: dict[str, Any], shown: Sequence[str], output: Path, folds: int) -> Outcome:
-    """Cross-validate classifiers on the mammals, draw those in ``shown``, and write a page for ``shown[-1]``."""
+    """Cross-validate classifiers on the mammals data, draw those in ``shown``, and write a page of the last one."""
     mammals = load_mammals()
     X, y, parents = mammals.data, mammals.target, mammals.parents
     scores = compare(models, X, y, folds, seed=0)

@@ -20,7 +20,7 @@ from hyplearn.files import missing_file, place_of, taking_the_place
 SUFFIXES = (".h5ad", ".zarr")
 CELLS = Annotated[Path, typer.Argument(help="Labelled cells: .h5ad or .zarr.")]
 LABEL = Annotated[str, typer.Option("--label", help="Column of obs with the labels.")]
-BASIS = Annotated[str, typer.Option("--points", help="Key in obsm of the points in the ball.")]
+BASIS = Annotated[str, typer.Option("--points", help="Key in obsm under which the points in the ball are stored.")]
 MODEL = Annotated[str, typer.Option("--model", help=f"One of {', '.join(CLASSIFIERS)}.")]
 COVERAGE = Annotated[
     float | None,
@@ -28,7 +28,10 @@ COVERAGE = Annotated[
 ]
 HIERARCHY = Annotated[
     Path | None,
-    typer.Option("--hierarchy", help="Tree of types: .nwk, or .csv with a parent column; needs --coverage."),
+    typer.Option(
+        "--hierarchy",
+        help="File with the tree of cell types (.nwk, or .csv with a parent column); requires --coverage.",
+    ),
 ]
 KEY = Annotated[
     str | None, typer.Option("--key", help="Name for the results in obs, obsm and uns; default: <label>_predicted.")
@@ -78,7 +81,9 @@ def classify(data: CELLS, **options: Any) -> Outcome:
 
 @_with_options
 def transfer(
-    atlas: CELLS, data: Annotated[Path, typer.Argument(help="The cells to predict: .h5ad or .zarr.")], **options: Any
+    atlas: CELLS,
+    data: Annotated[Path, typer.Argument(help="The cells whose types are predicted: .h5ad or .zarr.")],
+    **options: Any,
 ) -> Outcome:
     """Map cells into the ball of an atlas, predict their types from the labels of the atlas, and write the results."""
     return _predict([atlas, data], **options)

@@ -164,7 +164,7 @@ def _embed_features(path: Path, label: str | None, points: str | None, root: Any
 
 
 def _read_distances(path: Path) -> tuple[Array | None, Any]:
-    """Read the names of the points (None if they have none), and a distance matrix or sparse matrix of edge lengths."""
+    """Read the names of the points (None if the file has none), and a matrix of distances or of edge lengths."""
     if path.suffix.lower() not in TEXT:
         return None, load_points(path)[0]
     names, rows = text_table(path)

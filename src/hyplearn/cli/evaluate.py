@@ -159,7 +159,10 @@ def baselines() -> dict[str, Any]:
 
 
 def make_folds(y: Array, folds: int, seed: int) -> StratifiedKFold:
-    """Return a splitter into stratified folds; raise if ``folds`` is below 2 or above the size of the largest class."""
+    """Return a splitter that makes stratified folds.
+
+    Raise ValueError if ``folds`` is below 2 or above the size of the largest class.
+    """
     most = int(np.max(np.unique(y, return_counts=True)[1]))
     if folds < 2 or folds > most:
         raise ValueError(

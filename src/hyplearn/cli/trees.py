@@ -14,7 +14,7 @@ NEWICK = (".nwk", ".newick", ".tree", ".tre")
 TEXT = (".csv", ".tsv")
 # Names by which a column of edge lengths is recognised.
 LENGTHS = ("length", "weight", "distance")
-# Pairs of names by which the columns of a table of edges are recognised; they contain the two ends of each edge.
+# Recognised pairs of column names in a table of edges. The two columns contain the two ends of each edge.
 ENDS = (("source", "target"), ("from", "to"))
 
 
@@ -62,8 +62,8 @@ def edges_between(path: Path, names: Array | None) -> tuple[Array, int]:
         )
     nodes, pairs = _read_graph(path)
     rows = names.tolist()
-    # Points written by hyplearn embed have the same order as the nodes. If they are matched by position, names may be
-    # empty.
+    # If points and nodes have the same names in the same order, as in files written by hyplearn embed, they are matched
+    # by position. Names may then be empty or repeated.
     if nodes == rows:
         return np.array(pairs, dtype=np.int64).reshape(-1, 2), 0
     if repeated := [name for name, times in Counter(rows).items() if times > 1 and name in set(nodes)]:

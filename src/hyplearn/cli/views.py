@@ -25,7 +25,8 @@ BESIDE = Annotated[
 OF = Annotated[
     str | None,
     typer.Option(
-        "--of", help="training if the model was fitted to these points, held-out if not; shown next to the accuracy."
+        "--of",
+        help="Kind of data, shown next to the accuracy: training if the model was fitted to it, otherwise held-out.",
     ),
 ]
 COLUMNS = Annotated[
@@ -41,7 +42,9 @@ NAMES = Annotated[
 EDGES = Annotated[
     Path | None,
     typer.Option(
-        "--edges", help="Tree (.nwk, or .csv with a column 'parent') or edges (.csv with 'source', 'target')."
+        "--edges",
+        help="File with edges to draw: a tree (.nwk, or .csv with a parent column), or a .csv table with source and "
+        "target columns.",
     ),
 ]
 # Maximum number of elements of a list that are printed. This is enough for all classes of the mammals data.

@@ -129,7 +129,10 @@ class ArrayFile(StoredArray):
         return out
 
     def _collect(self, out: Array, place: int, strides: tuple[int, ...]) -> None:
-        """Fill ``out`` with values that are not contiguous in the file; arrays in Fortran order are read by columns."""
+        """Fill ``out`` with values that are not contiguous in the file.
+
+        Arrays in Fortran order are read column by column.
+        """
         if out.ndim == 2 and abs(strides[0]) < abs(strides[1]):
             for j in range(out.shape[1]):
                 self._collect(out[:, j], place + j * strides[1], strides[:1])

@@ -1,4 +1,7 @@
-"""Assign roles to columns and arrays. Names passed by the caller take precedence over naming conventions."""
+"""Find the coordinates, labels and weights among the columns of a table or the named arrays of a file.
+
+Names passed by the caller take precedence over naming conventions.
+"""
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence

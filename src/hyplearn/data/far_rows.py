@@ -39,8 +39,8 @@ MOST = 0.02
 # SAMPLE_PER_CLASS rows per class if that is more.
 SAMPLE, SAMPLE_PER_CLASS = 2**11, 128
 # Newton's method for the centres takes at most STEPS steps, none longer than LONGEST, and stops when no centre moves by
-# more than SHORTEST, in units of 1/√c. For the fences, FENCE_STEP replaces SHORTEST: in at most FEW_DIMENSIONS
-# dimensions, convergence is quadratic, so that the error is then about FENCE_STEP squared.
+# more than SHORTEST, in units of 1/√c. When the fences are estimated, FENCE_STEP replaces SHORTEST. Convergence is
+# quadratic in at most FEW_DIMENSIONS dimensions, so the error is then about FENCE_STEP squared.
 STEPS, LONGEST, SHORTEST, FENCE_STEP = 50, 2.0, 1e-7, 1e-3
 # Number that is added to the diagonal of the Hessians, so that rounding does not make them singular.
 RIDGE = 1e-9
@@ -300,8 +300,8 @@ def distances_to_own(X: Array, codes: Array, gaps: Array, centres: Array, c: flo
 def _moved(M: Array, pulls: Array, hessians: Array | None, c: float) -> tuple[Array, float]:
     """Move each row of M along a geodesic by a Newton step; return the new points and the length of the longest step.
 
-    Lengths are in units of 1/√c. Steps longer than LONGEST are shortened to it, but the original length is returned. If
-    ``hessians`` is None, they are replaced with their upper bound, the identity.
+    Lengths are in units of 1/√c. Steps longer than LONGEST are shortened to LONGEST; the returned length is the length
+    before shortening. If ``hessians`` is None, they are replaced with their upper bound, the identity.
     """
     step = pulls if hessians is None else np.linalg.solve(hessians, pulls[:, :, None])[:, :, 0]
     lengths = np.linalg.norm(step, axis=1, keepdims=True)

@@ -29,8 +29,8 @@ PIECE = 2**23
 def in_any_order(merge: M) -> M:
     """Mark a function as a merge whose result does not depend on the order of its parts, up to rounding.
 
-    Sums can be merged in any order; concatenations cannot. Each worker of a cluster merges the parts of all its blocks
-    with such a function, even if the blocks are not consecutive.
+    Sums can be merged in any order; concatenations cannot. With such a function, each worker of a cluster merges
+    the parts of all its blocks, even if the blocks are not consecutive.
     """
     _IN_ANY_ORDER.add(merge)
     return merge

@@ -148,10 +148,10 @@ def opened(
     columns: Names = None,
     labelled: bool = True,
 ) -> PointSource:
-    """Open a source like :func:`open_points`, with the default block size and memory budget.
+    """Open a source as :func:`open_points` does, with the default block size and memory budget.
 
-    ``columns`` are the names of the columns that a model was fitted on. They are the coordinates if `points` is None
-    and the source is a table with column names. If ``labelled`` is False and `label` is None, no labels are read.
+    ``columns`` are the names of the columns that a model was fitted on. They are used as coordinates if `points` is
+    None and the source is a table with column names. If ``labelled`` is False and `label` is None, no labels are read.
     """
     if isinstance(source, (str, os.PathLike)):
         wanted = Wanted(points, label, weight, basis, fitted=columns, labelled=labelled)

@@ -120,7 +120,7 @@ class ParquetPoints(TablePoints):
         return np.array(list(chain.from_iterable(part.to_pylist() for part in parts)), dtype=object)
 
     def _only(self, path: Path, column: str, batch: Any) -> Any:
-        """Return the only column of a batch; raise an error if the file at ``path`` does not have this column."""
+        """Return the single column requested from a batch; raise an error if the file at ``path`` does not have it."""
         if not batch.num_columns:
             raise ValueError(f"{path} has no column {column!r}, which {self.paths[0]} has.\nPass another column.")
         return batch.column(0)

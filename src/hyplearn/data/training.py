@@ -292,7 +292,10 @@ def _subsample_block(block: LabelledBlock, sides: Array, strides: Array) -> tupl
 def _encode_subsample(
     block: Block, encoder: Encoder, sides: Array, strides: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Compute the result of :func:`_subsample_block` for a block that is not encoded; encode only the drawn rows."""
+    """Compute the result of :func:`_subsample_block` for a block that is not encoded yet.
+
+    Only the drawn rows are encoded.
+    """
     assert block.y is not None
     y, strides = block.y, strides[sides]
     drawn = _drawn(block.start, len(y), lambda positions: encoder.codes(y[positions]), strides)

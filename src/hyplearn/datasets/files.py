@@ -268,10 +268,10 @@ def _read_split(path: Path, layout: str) -> Bunch:
 
 
 def search_folders(data_home: Any, inside: str, *others: Path) -> list[Path]:
-    """Return the folders to search: ``data_home`` and, unless ``inside`` is empty, its subfolder ``inside``.
+    """Return the folders to search for a file: ``data_home`` and its subfolder ``inside``.
 
-    If ``data_home`` is None, the folder named by the environment variable HYPLEARN_DATA, if it is set, takes its place.
-    The folders ``others`` are searched last, and only in this case.
+    If ``data_home`` is None, the folder named by the environment variable HYPLEARN_DATA (if it is set) is used instead,
+    and the folders ``others`` are searched last. If ``inside`` is empty, no subfolder is searched.
     """
     named = os.environ.get("HYPLEARN_DATA") if data_home is None else data_home
     first = [Path(named).expanduser()] if named else []

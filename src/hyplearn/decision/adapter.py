@@ -1,4 +1,4 @@
-"""Adapter for the boundaries of any classifier, with some of the methods of :class:`~hyplearn.decision.Decision`."""
+"""Adapter that gives any classifier some methods of :class:`~hyplearn.decision.Decision`, to find its boundaries."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -92,9 +92,10 @@ class ForeignDecision:
         return None if found is None else (np.asarray(found[0]), np.asarray(found[1]))
 
     def steepness(self) -> Array | None:
-        """Return one factor per class, as in ``Decision.steepness``; None for two classes or an unknown hyperplane.
+        """Return one factor per class, as in ``Decision.steepness``.
 
-        All factors are 1: the classifier is assumed to predict the class with the largest signed distance.
+        The result is None if there are two classes, or if a hyperplane is unknown. All factors are 1: the classifier is
+        assumed to predict the class with the largest signed distance.
         """
         if self.is_binary or not self.has_hyperplanes or not np.all(np.any(self.weights, axis=1)):
             return None

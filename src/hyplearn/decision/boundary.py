@@ -126,9 +126,9 @@ Boundary: TypeAlias = Equidistant | Sphere
 def least_distance(boundary: Boundary, X: Array, gaps: Array, sides: Array, c: float) -> float:
     """Return the smallest signed distance of the points from the boundary, negative if a point is on the wrong side.
 
-    ``sides`` contains the correct side of each point: 1, -1, or 0 for points to leave out. A matrix product gives
-    approximate values that increase with the levels of the points. Exact levels are then computed only for the few
-    points that may be the nearest, given the rounding errors of the product.
+    ``sides`` contains the correct side of each point: 1, -1, or 0 for points to leave out. For all points, a matrix
+    product first approximates a quantity that increases with the signed distance. The few points that may be the
+    nearest, given the rounding errors of the matrix product, are then compared accurately.
     """
     a, k = boundary.linear_form(c)
     values = _products(X, a)
@@ -245,7 +245,8 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
     """
     length = float(np.linalg.norm(u[1:]))
     axis = u[1:] / length if length > 0 else np.eye(len(centre))[0]
-    # The nearest zero lies in the direction of -axis if f is positive at the centre, and of axis if it is negative.
+    # If f is positive at the centre, the nearest zero lies in the direction of -axis; if f is negative there, the
+    # nearest zero lies in the direction of axis.
     sign = math.copysign(1.0, u[0] + b)
     a, b = sign * float(u[0]), sign * b
     square = b * b + (length - a) * (length + a)

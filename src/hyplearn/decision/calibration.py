@@ -94,7 +94,7 @@ class Calibration:
 
     @classmethod
     def identity(cls, n_problems: int, floor: float = 0.0) -> "Calibration":
-        """Return a calibration that uses the values as scores; they must be log-odds or softmax scores."""
+        """Return a calibration that uses the values as scores; the values must be log-odds or softmax scores."""
         return cls(np.ones(n_problems), np.zeros(n_problems), floor=floor)
 
     def scores(self, values: Array) -> Array:

@@ -287,9 +287,9 @@ class Decision:
         """Boundaries of all problems, as a list; an element is None if the boundary is empty.
 
         The boundary is the zero set of the score if there are two classes, and otherwise the zero set of the value of
-        the problem. The whole result is None if some boundaries are not generalised spheres. It is also None for more
-        than two classes and the links "sphere" and "cone", because the scores of these links are only compared with
-        each other, and their zeros have no meaning.
+        the problem. The whole result is None if some boundaries are not generalised spheres. It is also None if there
+        are more than two classes and the link is "sphere" or "cone": the scores of these links are only compared with
+        each other, so their zeros have no meaning.
         """
         if self.link == "kernel":
             return None
@@ -344,7 +344,7 @@ class Decision:
         return float(levels[code] if not self.is_binary else (code - 0.5) * levels[0])
 
     def _levels(self) -> Array:
-        """Return the intercepts of the scores: the intercepts of the values, calibrated if there is a calibration."""
+        """Return the intercept of each score: the intercept of its value, calibrated if there is a calibration."""
         return self.intercepts if self.calibration is None else self.calibration.scores(self.intercepts[None])[0]
 
     @property

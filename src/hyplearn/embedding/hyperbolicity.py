@@ -300,8 +300,8 @@ def _flat_distances(D: Array, points: Array) -> Array:
     """Return the condensed distances of a flat embedding with minimal stress.
 
     The stress is minimised twice, and the better result is returned. The first start is the solution of classical
-    multidimensional scaling. The second start consists of the frame coordinates of the hyperbolic ``points`` at the
-    origin, rescaled to the largest distance.
+    multidimensional scaling. The second start consists of the frame coordinates, at the origin, of the hyperbolic
+    ``points``, scaled so that the largest distance between them equals the largest distance in D.
     """
     d = points.shape[1]
     centred = D**2 - (D**2).mean(axis=0)

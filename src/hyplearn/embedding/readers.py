@@ -74,7 +74,7 @@ def from_klein(X: Points, *, curvature: float = -1.0) -> Array:
 
 
 def from_half_space(X: Points) -> Array:
-    """Convert points with a positive last coordinate, which form the half-space, to points of the unit ball.
+    """Convert points of the half-space, whose last coordinate is positive, to points of the unit ball.
 
     The half-space is the same set of points for every curvature, so there is no parameter ``curvature``.
 

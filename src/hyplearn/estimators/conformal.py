@@ -41,7 +41,7 @@ from hyplearn.types import Array
 
 
 class SmallClassWarning(UserWarning):
-    """Warning that a class has too few rows to guarantee its coverage separately."""
+    """Warning that a class has too few rows for a coverage guarantee of its own."""
 
 
 def _has(name: str) -> Any:

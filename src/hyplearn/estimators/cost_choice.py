@@ -41,7 +41,7 @@ class ChosenCost(NamedTuple):
     C: Any
     W: Array | None = None
     held_out: HeldOut | None = None  # None if some folds were not used, or if some fits did not converge
-    problems: Problems | None = None  # problems of all rows with costs for C = 1; None if C was chosen on a subsample
+    problems: Problems | None = None  # all binary problems, with costs for C = 1; None if C was chosen on a subsample
 
 
 def choose_held_out(problems: Problems, n_folds: int, n_classes: int) -> ChosenCost:

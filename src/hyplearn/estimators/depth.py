@@ -57,7 +57,7 @@ def deepest_classes(data: TrainingData, centre: Array) -> tuple[float, int, int]
     found, codes = np.unique(part.codes, return_inverse=True)
     centres = robust_centres(part.X, codes, part.gaps, part.row_weights, len(found), data.c)
     depths = distance(centres, centre, c=data.c)
-    # pairwise_distance is not used for these few distances, because compiling its kernel would take a second.
+    # pairwise_distance is not used for these few distances, because compiling it would take a second.
     between = np.array([distance(centres, one, c=data.c) for one in centres])
     products = 0.5 * np.sqrt(data.c) * (depths[:, None] + depths - between)
     np.fill_diagonal(products, -np.inf)

@@ -60,7 +60,7 @@ class Extremes(NamedTuple):
     In the comments, x is a point, y = ±1 is its label, and z is the vector of its z features (:mod:`hyplearn.tangent`).
     """
 
-    least: float  # smallest ⟨y z, normal⟩
+    least: float  # smallest y ⟨z, normal⟩; positive if all rows are on the correct side
     longest: float  # largest c ‖z‖²
     gap: float  # smallest gap 1 - c‖x‖²
     copies: bool  # whether all weights are integers and can be treated as numbers of copies
@@ -70,8 +70,8 @@ class Extremes(NamedTuple):
         """Compute the extreme values over the rows of a problem, for the boundary with the given normal."""
         rows, y, weights = part
         present = weights > 0 if weights.size else np.ones(len(y), dtype=bool)
-        # Let ρ be √c times the distance of a point from the reference point. Then base = 1 - cosh ρ and √c‖z‖ = sinh ρ,
-        # so c‖z‖² = base (base - 2).
+        # For a point with the z features z, let ρ be √c times its distance from the reference point, and base its
+        # element of ``rows.base``. Then base = 1 - cosh ρ and √c‖z‖ = sinh ρ, so c‖z‖² = base (base - 2).
         return cls(
             float(np.min((y * (rows @ normal))[present], initial=np.inf)),
             float(np.max((rows.base * (rows.base - 2))[present], initial=0.0)),

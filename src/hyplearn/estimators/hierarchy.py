@@ -23,7 +23,10 @@ class Hierarchy(NamedTuple):
 
     @classmethod
     def of(cls, source: Any, classes: Array) -> Self:
-        """Read a hierarchy and find the classes in it; raise if a class is missing or they have no common ancestor."""
+        """Read a hierarchy and find the classes in it.
+
+        Raise ValueError if a class is missing, or if the classes have no common ancestor.
+        """
         parents = _parents(source)
         keys = [_key(label, parents) for label in classes.tolist()]
         missing = [label for label, key in zip(classes.tolist(), keys, strict=True) if key is None]

@@ -42,7 +42,7 @@ def predict_to_file(
     ----------
     estimator : fitted classifier
         Any classifier with ``classes_`` and the method ``method``.
-    source : result of :func:`hyplearn.open_points`, or any of its inputs
+    source : result of :func:`hyplearn.open_points`, or anything that this function accepts
         The points. If the columns of a file have names, the columns to which the estimator was fitted are read.
     path : path
         ``.npy``

@@ -1,4 +1,4 @@
-"""Base class of the softmax classifiers, which solve one convex problem for all classes and certify the solution."""
+"""Base class of the softmax classifiers: one convex problem for all classes, with a certificate of optimality."""
 
 from abc import abstractmethod
 from collections.abc import Callable

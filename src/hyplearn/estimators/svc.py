@@ -80,7 +80,7 @@ class PoincareSVC(StreamClassifier):
     ``reference=`` the features are coordinates relative to a reference point p, and the boundary is the geodesic
     hyperplane through p with normal w: the SVM of Chien, Pan, Tabaghi and Milenkovic (2021), called the paper below.
 
-    The model also keeps dual variables α, which certify how close w is to the optimum: ``dual_gap_`` is a proven bound,
+    The model also keeps dual variables α, which prove how close w is to the optimum: ``dual_gap_`` is a proven bound,
     and :meth:`verify` recomputes it.
 
     Parameters
@@ -564,7 +564,7 @@ class VerifiedProblem:
     """A binary problem whose certificate :meth:`PoincareSVC.verify` recomputes."""
 
     positive: int
-    rows_of: Callable[[Array], Array]  # computes the rows of float64 points, not multiplied by the labels ±1
+    rows_of: Callable[[Array], Array]  # computes rows of float64 points, without a factor ±1 for the label
     w: Array
     C: float
     loss: str

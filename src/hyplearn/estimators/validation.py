@@ -191,7 +191,7 @@ def check_weights(data: TrainingData) -> None:
 
 
 def check_known(classes: Array, known: Array) -> None:
-    """Raise if some classes are not among the known classes."""
+    """Check that all ``classes`` are known; raise ValueError otherwise."""
     table = set(known.tolist())
     unknown = [label for label in classes.tolist() if label not in table]
     if unknown:

@@ -29,7 +29,7 @@ TOP = 3
 
 @dataclass(frozen=True)
 class Fitted:
-    """Fitted classifier, its decision, and the plane and two-dimensional decision that show it on the page.
+    """Fitted classifier, its decision, and the plane and the two-dimensional decision that the page draws.
 
     ``plane`` is None if the points have two dimensions. ``shown`` is the two-dimensional decision, or None if the page
     cannot evaluate one and shows a table of predictions instead.
@@ -89,7 +89,7 @@ def scene(estimators: list[Any], X: Any, y: Any, extras: Extras, curvature: floa
 
 
 def _set_columns(estimator: Any, X: Array) -> dict[str, Array]:
-    """Return columns that describe the prediction sets of a conformal classifier; an empty dict for other models."""
+    """Return columns that describe the prediction sets of a conformal classifier, or an empty dict for other models."""
     if not hasattr(estimator, "set_columns"):
         return {}
     columns = estimator.set_columns(estimator.predict_set(X))
@@ -153,10 +153,10 @@ def _model_names(models: list[Fitted]) -> list[str]:
 
 
 def _across(decision: Decision) -> Decision | None:
-    """Restrict a decision to the plane of the page; return None if points of the plane do not determine its scores.
+    """Restrict a decision to the plane that the page draws; return None if this is not possible.
 
-    The decision must be binary, and its scores must depend only on the signed distance to a hyperplane, as for the
-    links "arsinh" and "z". The centre of the plane is a point of this hyperplane, and the normal of the hyperplane
+    This is possible if the decision is binary and its scores depend only on the signed distance to a hyperplane, as for
+    the links "arsinh" and "z". The centre of the plane is a point of this hyperplane, and the normal of the hyperplane
     points to the right.
     """
     found = decision.boundary()
@@ -295,7 +295,7 @@ def _boundary_json(found: Boundary, root: float) -> dict[str, Any]:
 
 
 def _places(fitted: Fitted, X: Array) -> dict[str, Any]:
-    """Return the positions of points in the unit disk of the page."""
+    """Return where each point lies in the unit disk that the page draws."""
     x = np.sqrt(fitted.decision.c) * (X if fitted.plane is None else fitted.plane.project(X))
     return {"x": typed_array(x[:, 0], "<f8"), "y": typed_array(x[:, 1], "<f8")}
 

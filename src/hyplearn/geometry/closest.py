@@ -158,7 +158,8 @@ def closest_points(
         )
     if max_iter < 1:
         raise ValueError(
-            f"max_iter must be at least 1; got {max_iter}.\nPass the maximum number of passes over all rows."
+            f"max_iter must be at least 1; got {max_iter}.\n"
+            "Pass the maximum number of passes over all rows, such as 200."
         )
     middle = midpoint(central_row(X_a, c), central_row(X_b, c), c=c)
     near_the_rim = gap(middle, c=c) < NEAR_THE_RIM
@@ -330,9 +331,9 @@ class _Hull:
 
 
 def _beyond(height: float) -> float:
-    """Convert the height of a row (see :func:`_heights`) to the distance, for c = 1, by which it lies beyond a point.
+    """Return the distance, for c = 1, by which a row lies beyond a point, given its height (see :func:`_heights`).
 
-    The distance is 0 for a negative height.
+    The distance is 0 if the height is negative.
     """
     return FARTHEST if height > 1 - 16 * EPS else float(np.arctanh(max(height, 0.0)))
 
@@ -341,8 +342,8 @@ def _beyond(height: float) -> float:
 def _heights(X, p, u, gaps, gap_p, c, out):  # type: ignore[no-untyped-def]
     """Write the height ``√c ⟨k, u⟩`` of every row to ``out``, where k are the row's Klein coordinates about p.
 
-    The height is the tanh of the distance, for c = 1, by which the row lies beyond p in the direction of the unit
-    vector u. ``gap_p`` is the gap of p.
+    The row is projected onto the geodesic through p in the direction of the unit vector u. The height is tanh(t), where
+    t is the signed distance from p to this projection, in units of 1/√c. ``gap_p`` is the gap of p.
     """
     p_dot_u = 0.0
     for j in range(len(p)):

@@ -164,8 +164,8 @@ class MeanEquations:
     gradient. ``residual`` is the length of ``pull``, and ``variance`` is ``Σ w ρ²``.
 
     ``hessian`` takes one of three forms: the Hessian as a matrix, which is ``stiffness`` times the identity minus
-    ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``; a function that multiplies the Hessian of a sample by a vector; or None if a subclass
-    computes the products with the Hessian itself.
+    ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``; a function that multiplies a vector by the Hessian for a sample of the rows; or None
+    if a subclass computes the products with the Hessian itself.
     """
 
     def __init__(self, m: Array, c: float, stiffness: float, pull: Array, hessian: Hessian, variance: float) -> None:
@@ -250,9 +250,10 @@ def summed_equations(X: Array, gaps: Array, weights: Array, m: Array, c: float) 
 
 
 def sample_hessian(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> Callable[[Array], Array]:
-    """Return a function that multiplies the Hessian of a sample at the point m by a vector.
+    """Return a function that multiplies a vector by the Hessian, at m, of half the mean squared distance to the rows.
 
-    This is meant for many dimensions, in which the Hessian is not computed as a matrix.
+    The rows are a sample of the data. The function is used in many dimensions, where the Hessian is not computed as a
+    matrix.
     """
     return _RowEquations(X, gaps, weights, m, c).hessian_times
 

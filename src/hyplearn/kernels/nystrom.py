@@ -53,7 +53,7 @@ class LandmarkKernel:
 
     @cached_property
     def columns(self) -> Array:
-        """Scaled coordinates and inverse gaps ``1 / (1 - c‖l‖²)`` of the landmarks l, with a column per landmark."""
+        """Scaled coordinates and inverse gaps ``1 / (1 - c‖l‖²)`` of the landmarks l, one column per landmark."""
         return landmark_columns(self.landmarks, self.c)
 
     def values(self, X: Array, gaps: Array) -> Array:

@@ -23,22 +23,22 @@ LANDMARKS = 512
 def landmark_columns(landmarks: Array, c: float) -> Array:
     """Return a column for each landmark, with its scaled coordinates and the inverse of its gap."""
     columns = [_padded(_unit(c) * landmarks).T, 1.0 / row_gaps(landmarks, c)[None]]
-    # The compiler can vectorise loops over landmarks if each coordinate is contiguous.
+    # The compiler can vectorise loops over landmarks if the values of each coordinate are contiguous in memory.
     return np.ascontiguousarray(np.concatenate(columns))
 
 
 def fill_with_laplacian(X: Array, gaps: Array, columns: Array, c: float, power: float, out: Array) -> None:
-    """Write ``exp(-power ρ)`` for the distances ρ to the first columns of ``out``, one column per landmark."""
+    """Compute ``exp(-power ρ)`` of the distances ρ; write it to the first columns of ``out``, one per landmark."""
     _fill(_laplacian, X, gaps, columns, c, out, power)
 
 
 def fill_with_secant(X: Array, gaps: Array, columns: Array, c: float, power: float, out: Array) -> None:
-    """Write ``(cosh ρ)^-power`` for the distances ρ to the first columns of ``out``, one column per landmark."""
+    """Compute ``(cosh ρ)^-power`` of the distances ρ; write it to the first columns of ``out``, one per landmark."""
     _fill(_secant, X, gaps, columns, c, out, power)
 
 
 def fill_with_distances(X: Array, gaps: Array, columns: Array, c: float, out: Array) -> None:
-    """Write the distances ρ, in units of 1/√c, to the first columns of ``out``, one column per landmark."""
+    """Compute the distances ρ in units of 1/√c; write them to the first columns of ``out``, one per landmark."""
     _fill(_distances, X, gaps, columns, c, out)
 
 
@@ -61,7 +61,7 @@ def _unit(c: float) -> float:
 # function, because LLVM could not inline a version loaded from the cache.
 @njit(inline="always", error_model="numpy")
 def _rises(x, factor, columns, part, values):  # type: ignore[no-untyped-def]
-    """Write ``t = factor ‖x - y‖² / g_y`` to ``values``, for each landmark y in the block ``part``, with its gap g_y.
+    """Write ``t = factor ‖x - y‖² / g_y`` to ``values`` for each landmark y in the block ``part``; g_y is the gap of y.
 
     Squares are added in groups of four, which limits rounding errors.
     """

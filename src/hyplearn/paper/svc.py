@@ -125,7 +125,7 @@ class PaperSVC(BaselineClassifier):
         )
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Return the decision whose scores are ``⟨f, w⟩``."""
+        """Return the decision whose scores are ``⟨f, w⟩``, where f are frame coordinates at the reference point."""
         c, coef = absolute_curvature(self.curvature), fitted["coef_"]
         nothing = np.zeros(len(coef))
         return Decision(self.classes_, c, "frame", coef, fitted["reference_"], nothing, through_points=True)

@@ -94,7 +94,7 @@ def check_second_order(found: Found) -> None:
 
 
 def _is_projector(P: Array) -> bool:
-    """Return whether P is an orthogonal projector up to PROJECTOR_TOL; its rounded trace must be from 0 to len(P)."""
+    """Return whether P is an orthogonal projector up to PROJECTOR_TOL, with a rounded trace from 0 to len(P)."""
     # The trace is checked because the perceptron's compiled code computes a row index from it without a range check.
     with np.errstate(over="ignore", invalid="ignore"):
         errors = np.abs([P - P.T, P @ P - P]).max(initial=0.0)

@@ -35,7 +35,7 @@ class Sizes:
     def fit(self, shape: tuple[int, ...], expected: tuple[str | int, ...]) -> bool:
         """Return whether a shape matches the expected shape, which may contain symbols.
 
-        A symbol without a value gets the size at its position in the shape as its value.
+        If a symbol has no value yet, its value is set to the size at its position in ``shape``.
         """
         if len(shape) != len(expected):
             return False

@@ -24,8 +24,8 @@ def hypercycle(w: Array, p: Array, height: float = 0.0, *, c: float = 1.0, n_poi
         \qquad -1 \le u \le 1, \quad \tan \varphi_0 = -\frac{\langle m, \nu \rangle}{a}, \quad
         \varphi = \varphi_0 + \operatorname{gd}(\sqrt c \, \text{height})
 
-    The code evaluates this formula with the function sin x / x, so that a diameter (φ = 0) needs no special case. The
-    first and the last point are on the rim.
+    where gd is the Gudermannian function. The code evaluates this formula with the function sin x / x, so that a
+    diameter (φ = 0) needs no special case. The first and the last point are on the rim.
 
     Examples
     --------
@@ -141,7 +141,8 @@ def minkowski_normal(w: Array, p: Array, *, c: float = 1.0) -> Array:
 def geodesic_of(N: Array, *, c: float = 1.0) -> tuple[Array, Array] | None:
     """Return w and p of the geodesic on which ``[N, X] = 0``, or None if there is no such geodesic.
 
-    Of all points of the geodesic, p is the one nearest to the centre.
+    X denotes hyperboloid coordinates, and [N, X] the Minkowski product, as in :func:`minkowski_normal`. Of all points
+    of the geodesic, p is the one nearest to the centre.
     """
     length = np.linalg.norm(N[1:])
     if not length > abs(N[0]):

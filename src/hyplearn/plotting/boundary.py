@@ -136,21 +136,23 @@ class BoundaryDisplay(Display):
         dimensions, the plot shows a geodesic plane, which the title describes:
 
         - If the boundary between two classes is an equidistant of the hyperplane H(w, p) through p with normal w, the
-          plane passes through p along w and along the direction orthogonal to w in which the points vary most. Points
-          are moved into the plane so that their distances to H do not change.
-        - If the boundary is a sphere, the plane passes through its centre along the two directions in which the points
-          vary most, and points are rotated into the plane. In both cases, the side of each point and its distance to
-          the boundary are preserved.
-        - Otherwise, the plane passes through the mean of the points, along two directions that separate the means of
-          the predicted classes, and points are projected orthogonally. Each pixel shows the class that is predicted for
-          most of the 15 nearest points. The title gives the percentage of points that lie in the region of their
-          predicted class, and misclassified points are crossed out.
+          plane passes through p and is spanned by w and the direction orthogonal to w in which the points vary most.
+          Points are moved into the plane so that their distances to H do not change.
+        - If the boundary is a sphere, the plane passes through its centre and is spanned by the two directions in which
+          the points vary most, and points are rotated into the plane. In both cases, the side of each point and its
+          distance to the boundary are preserved.
+        - Otherwise, the plane passes through the mean of the points and is spanned by two directions that separate the
+          means of the predicted classes. Points are projected orthogonally. Each pixel shows the class that is
+          predicted for most of the 15 nearest points. The title gives the percentage of points that lie in the region
+          of their predicted class, and misclassified points are crossed out.
 
         The prediction sets of a :class:`~hyplearn.ConformalClassifier` are drawn in two dimensions: regions whose
         prediction sets are empty or contain several classes are hatched.
         """
         if not isinstance(resolution, (int, np.integer)) or resolution < 2:
-            raise ValueError(f"resolution must be an integer of at least 2; got {resolution!r}.\nPass 600.")
+            raise ValueError(
+                f"resolution must be an integer of at least 2; got {resolution!r}.\nPass, for example, 600."
+            )
         decision, estimator = decision_of(estimator, curvature), fitted_classifier(estimator)
         found, curvature = decision.boundary(), -decision.c
         if margin is not None and found is None:
@@ -252,8 +254,8 @@ class BoundaryDisplay(Display):
     def sides(self) -> Iterator[tuple[int, Array]]:
         """Yield each region's class code, and values on the grid: positive in the region, and negative elsewhere.
 
-        Between two pixels of different regions, the values of both regions interpolate to 0 at the same place. If the
-        disk has only one region, nothing is yielded.
+        Between two pixels of different regions, the interpolated values of both regions are 0 at the same place, so
+        that the regions meet there. If the disk has only one region, nothing is yielded.
         """
         outside = self.regions < 0
         regions = _continued(self.regions, outside)
@@ -290,7 +292,7 @@ class BoundaryDisplay(Display):
 
 
 def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0) -> float | None:
-    r"""Return the hyperbolic distance from the boundary of a binary problem to its margins; None if it has no margins.
+    r"""Return the hyperbolic distance from the boundary of a binary problem to its margins, or None without margins.
 
     The distance is ``given`` unless this is None. The default for an SVM with ``margin="exact"`` is
     :math:`\operatorname{arsinh}(\sqrt c / \|w\|) / \sqrt c`, the distance at which ⟨z, w⟩ = 1. The default for other

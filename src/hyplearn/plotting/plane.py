@@ -38,7 +38,7 @@ from hyplearn.plotting.disk import check_width
 from hyplearn.tangent import frame_coordinates, from_frame, z_features
 from hyplearn.types import Array
 
-# To limit memory use, a method of the classifier is called with at most this many coordinates at a time (32 MiB).
+# Maximum number of coordinates that are passed to a method of the classifier at a time (32 MiB), to limit memory use.
 BLOCK_NUMBERS = 2**22
 # Number of nearest points that vote on the class of a pixel. With more voters, regions are smoother, but small regions
 # disappear.
@@ -64,12 +64,12 @@ class Plane:
     basis: Array  # orthonormal directions at p, drawn to the right and upwards, of shape (2, d)
     c: float  # absolute value of the curvature
     projection: Literal["along", "around", "nearest"]
-    neighbours: PoincareKNeighborsClassifier | None = None  # classifier of the regions if projection="nearest"
+    neighbours: PoincareKNeighborsClassifier | None = None  # for projection="nearest": finds the regions by a vote
     agreement: float = 1.0  # fraction of voting points in the region of their predicted class
 
     @classmethod
     def across(cls, w: Array, p: Array, X: Array, c: float) -> Self:
-        """Return the plane through p along w and the direction orthogonal to w in which X spreads most around p."""
+        """Return the plane through p spanned by w and the orthogonal direction in which X spreads most around p."""
         n = w / np.linalg.norm(w)
         flat = np.eye(len(n)) - np.outer(n, n)
         # The eigenvalue of n is set to -1, the smallest of all, so that n is never one of the leading eigenvectors.
@@ -78,7 +78,7 @@ class Plane:
 
     @classmethod
     def about(cls, p: Array, X: Array, c: float) -> Self:
-        """Return the plane through p along the two orthogonal directions in which X spreads most around p."""
+        """Return the plane through p spanned by the two orthogonal directions in which X spreads most around p."""
         return cls(p, _leading(_spread(frame_coordinates(X, p, c=c))), c, "around")
 
     @classmethod
@@ -95,7 +95,10 @@ class Plane:
         return max((plane.with_votes(X, codes) for plane in planes), key=lambda plane: plane.agreement)
 
     def with_votes(self, X: Array, codes: Array) -> Self:
-        """Return a copy of the plane in which the points X, with predicted classes ``codes``, vote on the regions."""
+        """Return a copy of the plane whose regions are found by a vote of the points X.
+
+        ``codes`` contains the predicted classes of these points.
+        """
         some = slice(None, None, -(-len(X) // MOST_VOTERS))
         x, codes = self.project(X[some]), codes[some]
         neighbours = PoincareKNeighborsClassifier(min(VOTERS, len(x)), curvature=-self.c).fit(x, codes)
@@ -125,7 +128,8 @@ class Plane:
         Z = np.sqrt(self.c) * z_features(X, self.p, c=self.c)
         a, b = self.basis @ Z.T
         rest = np.sum((Z - np.stack([a, b], axis=1) @ self.basis) ** 2, axis=1)
-        # Use only sums of squares, to avoid cancellation: T² - b² = 1 + a² + ‖r‖².
+        # In the notation of the module docstring, T² = 1 + a² + b² + ‖r‖². Only sums of squares are used below, so that
+        # no digits cancel.
         time = np.sqrt(1 + a**2 + b**2 + rest)
         if self.projection == "along":
             shrink = np.sqrt((1 + a**2) / (1 + a**2 + rest))

@@ -207,7 +207,10 @@ def _polish(G: Array, s: Array, w: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
-    """Convert ``step``, the solution of the convex problem about p, to a :class:`Contact` with proven bounds."""
+    """Return the :class:`Contact`, with proven bounds, that follows from a solution of the convex problem.
+
+    ``step`` is this solution, in coordinates about p.
+    """
     active = np.flatnonzero(step.multipliers)
     X_a, y_a, weights = X[active], y[active], step.multipliers[active]
     Z = np.sqrt(c) * z_features(X_a, p, c=c)
@@ -238,9 +241,9 @@ def _within(X: Array, feet: Array, radius: float, c: float) -> Array:
 def _scaled_back(total: Array, least: float, p: Array, c: float) -> tuple[Array, Array]:
     """Scale a weighted sum of hyperboloid coordinates about p onto the hyperboloid.
 
-    Return the resulting point of the ball, and its coordinates in units of 1/√c after moving p to the centre.
-    ``least`` is the sum of the weights, which is a lower bound on the Minkowski length of the weighted sum. If the
-    computed length is smaller, because rounding errors dominate it far from p, ``least`` is used instead.
+    Return the resulting point of the ball, and its coordinates, in units of 1/√c, after the translation that takes p to
+    the origin. ``least`` is the sum of the weights, which is a lower bound on the Minkowski length of the weighted sum.
+    If the computed length is smaller, because rounding errors dominate it far from p, ``least`` is used instead.
     """
     length = np.sqrt(max(total[0] ** 2 - total[1:] @ total[1:], least**2))
     place = total[1:] / (total[0] + length)

@@ -105,14 +105,14 @@ def between(classes: Sequence[tuple[Array, float, float]], c: float) -> Array:
 def weighted_sides(data: TrainingData, sides: Array) -> list[Array]:
     """Return the groups of classes that have a positive weight, each as a mask of classes.
 
-    ``sides`` contains the number of each class's group.
+    ``sides`` maps each class to the number of its group.
     """
     groups = [sides == side for side in range(int(sides.max()) + 1)]
     return [group for group in groups if data.totals[group].any()]
 
 
 def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Array, float, float]]:
-    """Compute the mean, variance and weight of each group (a mask of classes); all groups share the passes."""
+    """Compute the mean, variance and weight of each group (a mask of classes), in the same passes for all groups."""
     totals, d = groups @ data.totals, data.n_features
     first = min(FIRST_ROWS, max(1, FIRST_NUMBERS // d))
     few = data.n_rows <= first or (data.in_memory and data.n_rows * d <= COPIED_NUMBERS)
@@ -143,9 +143,10 @@ def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -
 
     The mean and variance are those of the group's rows in the sample, or the origin and 0 if there are none. ``start``
     is the initial point for the mean of all rows of the group: the mean of the sample, or the origin if this mean is
-    near the rim. ``hessian`` is a function that multiplies the Hessian of the sample at ``start`` by a vector. It
-    returns a copy of the vector if the group has no rows in the sample. Otherwise, it is None if ``stride`` is 1 or if
-    there are at most FEW_DIMENSIONS dimensions.
+    near the rim. ``hessian`` is a function that multiplies a vector by the Hessian, at ``start``, of half the mean
+    squared distance to the group's rows in the sample. If ``stride`` is 1, or if there are at most FEW_DIMENSIONS
+    dimensions, ``hessian`` is None. If the group has no rows in the sample, ``hessian`` is always a function that
+    returns a copy of the vector.
     """
     X, codes, weights, gaps = data.fold(_every, columns_joined, stride)
     present = weights > 0
@@ -174,9 +175,9 @@ def _every(block: LabelledBlock, stride: int) -> tuple[Array, Array, Array, Arra
 def _equations(
     block: LabelledBlock, groups: Array, totals: Array, centres: Sequence[Array | None], c: float
 ) -> list[tuple[Any, ...] | None]:
-    """Return, for each group, the block's contribution to the equations of its mean, or None if it has converged.
+    """Return, for each group, the block's contribution to the equations of its mean, or None if the mean has converged.
 
-    A mean has converged if its element of ``centres`` is None.
+    ``centres`` contains the current iterate of each mean, or None if this mean has converged.
     """
     parts: list[tuple[Any, ...] | None] = []
     for group, total, centre in zip(groups, totals, centres, strict=True):

@@ -109,7 +109,7 @@ class Found(NamedTuple):
 
 
 def _close(data: TrainingData, sides: Array, working: Working, p: Array) -> Found:
-    """Alternately solve the problem for the working rows, and add the rows nearest to the solution to them.
+    """Alternately solve the problem for the working rows, and add the rows nearest to the resulting hyperplane.
 
     The search starts at the point p. It ends if the bounds on the margin agree, if there are no more rows to add, or if
     no hyperplane separates the working rows.

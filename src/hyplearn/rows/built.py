@@ -275,7 +275,10 @@ def _build_thinned(block: Any, build: BlockBuilder, n: int, size: int, seed: int
 
 
 def _sample(block: Any, build: BlockBuilder, n: int, size: int, seed: int) -> Rows:
-    """Build the rows of a block that belong to a sample of about ``size`` of all ``n`` rows, as explicit rows."""
+    """Return explicit rows for those points of a block that belong to a random sample.
+
+    The sample contains about ``size`` of the ``n`` points of all blocks.
+    """
     return build(block.taken(sample_rows(n, size, seed, block))).taken(slice(None))
 
 

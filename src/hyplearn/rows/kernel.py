@@ -41,7 +41,10 @@ class MatrixChunk:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelRows(ClassRows):
-    """Raw rows of a kernel, which are computed from the points ``X`` and their gaps ``1 - c‖x‖²`` when accessed."""
+    """Raw rows: the kernel values between each point and the landmarks, and a constant for the intercept.
+
+    They are computed from the points ``X`` and their gaps ``1 - c‖x‖²`` when they are accessed.
+    """
 
     kernel: LandmarkKernel
     gaps: Array

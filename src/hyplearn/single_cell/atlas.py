@@ -14,7 +14,8 @@ from hyplearn.types import Array
 
 # Default key of the points in obsm.
 DEFAULT_KEY = "X_poincare"
-# Tolerance for recomputed principal components, relative to the largest component. scanpy stores components in float32.
+# Maximum difference between recomputed and stored principal components, relative to the largest component. Differences
+# arise because scanpy stores components in float32.
 SAME_COMPONENTS = 1e-3
 # Maximum ratio of the mean totals per cell of two data sets. If the ratio is larger, the data sets are assumed to be
 # normalised in different ways.

@@ -218,7 +218,9 @@ def _predict(reference: Any, query: Any, label_key: str, basis: str, wanted: _Wa
 def _fit(wanted: _Wanted, cells: Cells, label_key: str, basis: str) -> Fitted:
     labels = _plain_labels(cells, label_key)
     if wanted.hierarchy is not None and wanted.coverage is None:
-        raise ValueError("hierarchy= requires coverage=, because it summarises prediction sets.\nPass coverage=0.9.")
+        raise ValueError(
+            "hierarchy= requires coverage=, because it summarises prediction sets.\nPass, for example, coverage=0.9."
+        )
     estimator = classifier_named(wanted.model) if isinstance(wanted.model, str) else clone(wanted.model)
     if getattr(estimator, "outside", None) == "raise":
         check_inside(cells.X, absolute_curvature(estimator.curvature), basis, OTHER_BALL)
@@ -300,7 +302,7 @@ def _description(fitted: Any) -> dict[str, Any]:
 
 
 def _storable(values: Any) -> Array:
-    """Return an array that HDF5 can store; NumPy strings are converted to objects, because HDF5 cannot store them."""
+    """Return the values as an array that HDF5 can store; NumPy strings are converted to Python strings."""
     values = np.asarray(values)
     return values.astype(object) if values.dtype.kind == "U" else values
 

@@ -29,7 +29,8 @@ OTHER_BALL = (
 def root_of(adata: Any, X: Array, root: Any) -> int:
     """Return the row number of the root.
 
-    If ``root`` is None, it is ``uns["iroot"]`` or, if that is missing, the cell nearest to the centre of the ball.
+    If ``root`` is None, the root is ``uns["iroot"]`` or, if this entry is missing, the cell nearest to the centre of
+    the ball.
     """
     if root is None:
         root = adata.uns.get("iroot")
@@ -97,9 +98,9 @@ def pseudotime(
     adata : AnnData
         Cells, with points of the ball of curvature -1 in ``obsm[basis]``.
     root : int, str or (str, str), optional
-        Row number or name of the root cell. A pair of a column of ``obs`` and a label means the cell nearest to the
-        Fréchet mean of all cells with this label. The default is ``uns["iroot"]`` or, if it is missing, the cell
-        nearest to the centre of the ball.
+        Row number or name of the root cell. A pair (column of ``obs``, label) selects the cell nearest to the Fréchet
+        mean of all cells with this label. The default is ``uns["iroot"]`` or, if it is missing, the cell nearest to
+        the centre of the ball.
     basis : str
         Key of the points in ``obsm``.
     n_neighbors : int
@@ -255,8 +256,9 @@ def _parted(X: Array, root: int, least: float) -> tuple[Array, dict[str, float]]
     r = distance(X, X[root])
     D = pairwise_distance(X)
     product = 0.5 * (r[:, None] + r[None, :] - D)
-    # Among all paths between two cells, the path in the maximum spanning tree has the largest minimum product. The
-    # edges of this tree are therefore sufficient to determine which cells are connected at each depth.
+    # The edges between cells are weighted with Gromov products. Among all paths between two cells, the path in the
+    # maximum spanning tree has the largest minimum product. The edges of this tree are therefore sufficient to
+    # determine which cells are connected at each depth.
     cost = product.max() + 1.0 - product
     np.fill_diagonal(cost, 0.0)
     tree = minimum_spanning_tree(cost).tocoo()

@@ -50,9 +50,9 @@ def poincare_map(
     n_components, n_neighbors, sigma, gamma, n_landmarks, random_state
         As in :class:`hyplearn.embedding.PoincareMap`.
     root : int, str or (str, str), optional
-        Row number or name of the cell at the centre, such as a stem cell. A pair of a column of ``obs`` and a label
-        means the cell whose features are nearest to the mean of the features of all cells with this label. By default,
-        the mean of all cells is at the centre.
+        Row number or name of the cell at the centre, such as a stem cell. A pair (column of ``obs``, label) selects
+        the cell whose features are nearest to the mean of the features of all cells with this label. By default, the
+        mean of all cells is at the centre.
     key_added : str
         Key of the points in ``obsm``.
     copy : bool

@@ -32,7 +32,8 @@ UNKNOWN = "lightgray"
 YES = "#CC3311"
 # Sizes in inches: side length of a panel, height of its title, and minimum space between panels.
 PANEL, TITLE, SPACE = 3.3, 0.4, 0.15
-# Maximum number of legend entries in one column, and of ticks at consecutive integers in a colour bar.
+# Maximum number of legend entries in one column. If a colour bar covers at most this many integers, each of them has a
+# tick.
 ENTRIES = 20
 _LEGEND = {"frameon": False, "fontsize": "small", "handletextpad": 0.2, "borderaxespad": 0.0, "alignment": "left"}
 # Suffixes of columns that tl.classify writes to obs. If there are prediction sets, unknown cells can be marked in plots
@@ -229,13 +230,13 @@ def _panel(adata: Any, color: str | None, boundaries: bool | str, unknown: bool,
 
 
 def _classification(adata: Any, color: str | None) -> str | None:
-    """Return the key of the classification that wrote the column ``color``; None if it has no prediction sets."""
+    """Return the key of the classification with prediction sets that wrote the column ``color``, or None."""
     keys = [color.removesuffix(ending) for ending in OF_SETS if color is not None and color.endswith(ending)]
     return next((key for key in keys if f"{key}_sets" in adata.obsm), None)
 
 
 def _unknown(adata: Any, color: str | None) -> Array | None:
-    """Return a mask of the unknown cells, or None if the column is not from a classification with prediction sets."""
+    """Return a mask of the unknown cells, or None if no classification with prediction sets wrote the column."""
     key = _classification(adata, color)
     return None if key is None else np.asarray(adata.obs[f"{key}_unknown"], dtype=bool)
 
@@ -252,7 +253,8 @@ def _arrange(axes: list[Any], ncols: int) -> None:
     for ax in axes:
         ax.set_position([0, 0, 1, 1])
     figure.draw_without_rendering()
-    # Space for legends and labels to the left of, to the right of and below each panel: in pixels, then in inches.
+    # Space that legends and labels take on the left, on the right and below each panel. It is measured in pixels, and
+    # then converted to inches.
     overhang = np.zeros((len(axes), 3))
     for k, ax in enumerate(axes):
         own, all_of_it = ax.get_window_extent(), ax.get_tightbbox()

@@ -51,15 +51,16 @@ ENOUGH = 1e-3
 # Weight of the leave-one-out log-loss relative to the evidence. It was chosen on 63 generated data sets. There, the
 # mean log-loss is the same with a weight of 3, and 0.5 % higher with a weight of 1.
 LEFT_OUT_WEIGHT = 2.0
-# outlier_share() estimates the share as if there were this many more misplaced rows, and as many more correct rows.
-# Otherwise, the estimated share could be 0, and a log-loss could be infinite. Values from 0.1 to 1 change the mean
-# log-loss on 63 generated data sets by at most 0.3 %.
+# outlier_share() estimates the share of rows with a random class as if there were this many more rows with a random
+# class, and as many more rows with the correct class. Otherwise, the estimated share could be 0, and a log-loss could
+# be infinite. Values from 0.1 to 1 change the mean log-loss on 63 generated data sets by at most 0.3 %.
 ASSUMED_OUTLIERS = 0.25
 # Lower end of the interval in which outlier_share() searches for the most likely share. At a share of 0, the derivative
 # of the log-likelihood may be infinite.
 LEAST_SHARE = 1e-12
-# In leave_one_out(), rows whose scores change by at most EASY are not computed for all classes together, which would
-# take longer. A value of 0 would change the leave-one-out log-loss by less than 0.5 %.
+# If no score of a row changes by more than EASY, leave_one_out() computes the change of each score separately.
+# Computing the changes of all scores together takes longer. A value of 0 would change the leave-one-out log-loss by
+# less than 0.5 %.
 EASY = 0.05
 # Small number that prevents division by zero in leave_one_out(). If the change of each score is computed separately, it
 # is the lower bound of the denominator. If the changes of all scores are computed together, I - M S is replaced with
@@ -70,7 +71,7 @@ CHUNK_NUMBERS = 2**18
 
 
 class SoftmaxChoice(NamedTuple):
-    """The chosen C, the weights W fitted with this C, and the estimated share of misplaced rows (``floor``)."""
+    """Chosen C, the weights W fitted with this C, and ``floor``, the estimated share of rows with a random class."""
 
     C: float
     W: Array
@@ -123,8 +124,9 @@ def choose_softmax_cost(
     patience: int = 1,
     **options: Any,
 ) -> SoftmaxChoice:
-    """Choose C for a softmax from the evidence and the leave-one-out log-loss; estimate the share of misplaced rows.
+    """Choose C for a softmax regression, and estimate the share of rows with a random class.
 
+    The criterion combines the evidence and the leave-one-out log-loss, as described in the documentation of the module.
     ``options`` are passed to :func:`solve_softmax`, and the other keyword arguments to :func:`choose_cost`.
     """
     n, d = rows.shape

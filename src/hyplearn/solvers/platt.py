@@ -24,7 +24,8 @@ MAX_STEPS, SHORTEST_STEP = 100, 1e-10
 # Newton's method stops when the predicted decrease of the mean loss is at most TOL, because rounding errors then
 # dominate.
 TOL = 1e-14
-# If there are at least twice this many scores per sigmoid, a subsample of at least this many scores is fitted first.
+# If there are at least twice this many scores per sigmoid, the sigmoids are first fitted to a subsample of at least
+# this many scores.
 SAMPLE = 20_000
 # Armijo's constant: a step must achieve this fraction of the decrease that the loss's slope along the step predicts.
 ENOUGH = 1e-4
@@ -94,7 +95,7 @@ def fit_sigmoids(
     if start is not None:
         slopes, offsets = start.slopes * spread, start.offsets + start.slopes * centre
     stride = scores.shape[1] // SAMPLE
-    # With many scores per sigmoid, a subsample is fitted first; one or two steps on all scores are then enough.
+    # With many scores, the sigmoids are first fitted to a subsample; one or two steps on all scores are then enough.
     for every in (stride, 1) if stride > 1 else (1,):
         s, t, w = (np.ascontiguousarray(a[..., ::every]) for a in (standard, targets, shares))
         slopes, offsets = _minimise(s, t, w, slopes, offsets, pinned, tol)

@@ -37,7 +37,10 @@ class Descent:
         self.n_steps += len(order)
 
     def stream(self, rows: Rows) -> None:
-        """Take one step with each row, in order; N is the number of rows seen so far, including the given rows."""
+        """Take one step with each row, in order.
+
+        In the module's formula, N is the number of rows passed to this method so far, including the given rows.
+        """
         self.n_seen += len(rows.X)
         for piece in rows.pieces():
             self.visit(piece, np.arange(len(piece.X)), self.n_seen)

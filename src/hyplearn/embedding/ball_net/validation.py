@@ -1,4 +1,4 @@
-"""Validation of the parameters, rows and features of a BallNet, and the layers of its network, without torch."""
+"""Validate the parameters, rows and features of a BallNet, and list the layers of its network, without torch."""
 
 import math
 import numbers

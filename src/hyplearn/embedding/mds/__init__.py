@@ -1,4 +1,4 @@
-"""HyperbolicMDS, and the layout of the minimum spanning tree, at which the descent of HyperbolicMDS may start."""
+"""Embed points by multidimensional scaling (HyperbolicMDS), possibly starting at the minimum spanning tree."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self

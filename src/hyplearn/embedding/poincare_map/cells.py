@@ -152,7 +152,7 @@ def edge_weights(distances: Array, sigma: float | None) -> Array:
 
 
 class Joints(NamedTuple):
-    """Sizes of the connected components of a graph, and the edges (pairs of rows) that join them, with lengths."""
+    """Sizes of a graph's connected components, the edges (pairs of rows) that join them, and the edges' lengths."""
 
     sizes: Array
     edges: Array

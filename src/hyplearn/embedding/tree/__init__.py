@@ -221,15 +221,18 @@ def largest_scale(depths: Array, lengths: Array, d: int) -> float:
     ratio = _kappa(d) * depths / (EDGE_TOLERANCE * lengths)
     if np.any(ratio > np.exp(-1)):
         return np.nan
-    # Ratios below 1e-300 are replaced with 1e-300, because the branch k = -1 of W is infinite at 0. The scale then gets
-    # slightly smaller, which is safe.
+    # Ratios below 1e-300 are replaced with 1e-300, because the branch k = -1 of Lambert's W is infinite at 0. The scale
+    # then gets slightly smaller, which is safe.
     upper = -lambertw(-np.maximum(ratio, 1e-300), k=-1).real / depths
     lower = -lambertw(-ratio, k=0).real / depths
     return float(np.min(upper)) if np.min(upper) >= np.max(lower) else np.nan
 
 
 def digits_needed(depths: Array, lengths: Array, scale: float, d: int) -> int:
-    """Return the number of binary digits needed to represent every edge to within 1 % at a scale, for curvature -1."""
+    """Return the number of binary digits needed to represent the length of every edge to within 1 %.
+
+    The hyperbolic length of an edge is its length in the tree times ``scale``, for curvature -1.
+    """
     missing = np.max(scale * depths - np.log(EDGE_TOLERANCE * scale * lengths / _kappa(d))) / np.log(2)
     return int(np.ceil(DIGITS + missing))
 

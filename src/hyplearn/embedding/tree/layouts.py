@@ -79,7 +79,7 @@ def _narrow(code: Array, spread: float) -> Array:
 
 
 def sarkar(tree: RootedTree, lengths: Array, codes: Codes) -> Array:
-    """Lay out a tree by Sarkar's construction (2011).
+    """Lay out a tree with Sarkar's construction (2011).
 
     The edges of each node point in the directions of its spherical code.
     """
@@ -157,10 +157,10 @@ def wedges(tree: RootedTree, lengths: Array) -> Array:
 
 
 def _bisectors(tree: RootedTree, lengths: Array) -> list[float]:
-    """Return, for each node, the signed angle at its parent from a reference direction to the edge leading to the node.
+    """Return the direction of each node as seen from its parent: a signed angle from a reference direction.
 
-    The reference direction points directly away from the grandparent; for children of the root, it is the first axis.
-    The angle of the root itself is 0.
+    The reference direction at the parent points directly away from the grandparent; for children of the root, it is
+    the first axis. The angle of the root itself is 0.
     """
     shares = [count**SHARE_POWER for count in _count_leaves(tree.parents, tree.counts).tolist()]
     halves, angles = [math.pi] * len(shares), [0.0] * len(shares)

@@ -21,8 +21,8 @@ _Parts: TypeAlias = tuple[list[Any], Array, Array, int | None]
 class RootedTree(NamedTuple):
     """Tree with nodes in breadth-first order: the root comes first, and the children of a node are consecutive.
 
-    For each node, ``rows`` contains its position in the user's order, ``parents`` its parent's position in
-    breadth-first order (-1 for the root), and ``lengths`` the length of the edge to its parent (0 for the root).
+    For each node, ``rows`` contains its position in the input, ``parents`` its parent's position in breadth-first order
+    (-1 for the root), and ``lengths`` the length of the edge to its parent (0 for the root).
     """
 
     rows: Array
@@ -129,7 +129,7 @@ def _check_lengths(labels: Sequence[Any], edges: Array, lengths: Array) -> None:
 def read_tree(source: Any, edge_lengths: Any, root: Any) -> tuple[list[Any], RootedTree]:
     """Read a tree in any form that :meth:`TreeEmbedding.fit` accepts; return its labels and the rooted tree.
 
-    The labels are in the user's order. Without ``root``, the root is chosen as in :class:`TreeEmbedding`.
+    The labels are in the order of the input. Without ``root``, the root is chosen as in :class:`TreeEmbedding`.
     """
     if edge_lengths is not None and (isinstance(source, str) or hasattr(source, "adj")):
         raise ValueError(

@@ -260,7 +260,7 @@ def _line_search(evaluate: Callable[[Array], E], point: E, step: Array) -> tuple
 
 
 def _whole(rows: Array, costs: Array, pi: Array) -> Any:
-    """Return the identity plus ``Σ C (diag π - ππᵀ) ⊗ xxᵀ``."""
+    """Return the full Hessian of P, which is the identity plus ``Σ C (diag π - ππᵀ) ⊗ xxᵀ``."""
     (K, n), d = pi.shape, rows.shape[1]
     hessian = np.zeros((K * d, K * d))
     for start in range(0, n, STRIP):

@@ -93,9 +93,11 @@ class Model(NamedTuple):
 
 @dataclass
 class State:
-    """State of the solver: the scan at the best w so far, the model with the best dual value so far, and counters.
+    """State of the solver: the best scan and the best model so far, and counters.
 
-    ``size`` is the number of rows to gather for the next working set, and ``limit`` is its maximum.
+    ``here`` is the scan at the w with the lowest P so far. ``model`` is the working set whose solution has the highest
+    dual objective so far, together with this solution. ``size`` is the number of rows to gather for the next working
+    set, and ``limit`` is its maximum.
     """
 
     here: MarginScan
@@ -114,7 +116,7 @@ class State:
 
 
 class Start(NamedTuple):
-    """Starting point w, the number of rows to gather for its working set, and the band for the first scan.
+    """Starting point w, the number of rows to gather for the first working set, and the band for the first scan.
 
     ``near`` is True if w is near the solution. ``n_passes`` includes passes that only draw a sample.
     """
@@ -152,7 +154,10 @@ def starting_point(
 def _from_samples(
     source: RowSource, first: int, rng: np.random.Generator, *, max_iter: int, threads: int, limits: Limits
 ) -> Start:
-    """Solve samples of increasing size, first those in memory, then those read in passes; return a starting point."""
+    """Solve the problem for samples of increasing size; return a starting point for all rows.
+
+    The first samples are held in memory, and the others are read in passes.
+    """
     n, d = source.shape
     options = {"max_iter": max_iter, "threads": threads, "limits": limits}
     sizes = []
@@ -275,7 +280,7 @@ def _rows_to_gather(state: State, n: int) -> tuple[Band, int] | None:
 
 
 def _solve(seen: MarginScan, tol: float, exact: bool, threads: int) -> BoxSolution:
-    """Solve the working set together with one more row, which represents all clamped rows."""
+    """Solve the problem for the working set and one more row, which represents all clamped rows."""
     U, C = seen.rows, seen.costs
     if seen.clamped_cost > 0:
         U, C = np.vstack([U, seen.clamped / seen.clamped_cost]), np.append(C, seen.clamped_cost)

@@ -127,7 +127,7 @@ def _crossed_over(U: Array, C: Array, changes: Array) -> BoxSolution | None:
 
 
 def _least_squares(K: Array, b: Array) -> Array:
-    """Return ``K⁺ b`` for a positive semi-definite K, using Cholesky, or eigenvectors if K is singular."""
+    """Return ``K⁺ b`` for a positive semi-definite K, by Cholesky or, if K is singular, by eigendecomposition."""
     if K.size == 0:
         return b
     factor, failed = dpotrf(K, lower=1)
@@ -282,7 +282,7 @@ def _solve_in_place(L, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _correct(point, steps, t, target, changes):  # type: ignore[no-untyped-def]
-    """Adjust ``changes`` for the products α s and β ξ that a step of length t would leave far from the target."""
+    """Adjust ``changes`` for those products α s and β ξ that would be far from the target after a step of length t."""
     least, largest = LEAST_PRODUCT * target, LARGEST_PRODUCT * target
     for k in range(2):
         for i in range(point.shape[1]):

@@ -28,7 +28,7 @@ from hyplearn.types import Array
 # If the smallest eigenvalue of the scaled matrix M in refutation() is at most this fraction of the largest, it may be a
 # rounding error, and M may be singular.
 SINGULAR = 1e-12
-# A sum of rows counts as zero if it becomes exactly zero when its coefficients change by at most this fraction.
+# A sum of rows counts as zero if changing each coefficient by at most this fraction makes the sum exactly zero.
 CHANGE = 0.5
 # Number of passes that refutation() takes.
 REFUTATION_PASSES = 2

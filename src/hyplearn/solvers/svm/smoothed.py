@@ -195,10 +195,7 @@ def _outer(rows: Array) -> Array:
 
 
 def _point_block(block: Rows, w: Array, width: float, stride: int) -> tuple[Any, ...]:
-    """Return the sums of a block for a :class:`Point`, and some of the rows within the width.
-
-    Of the rows within the width, every ``stride``-th is returned.
-    """
+    """Return a block's contribution to a :class:`Point`, with every ``stride``-th of the rows within the width."""
     slack = 1 - block @ w
     alpha = block.costs * np.clip(slack / width, 0.0, 1.0)
     inside, positive = (alpha > 0) & (slack < width), np.maximum(slack, 0)

@@ -84,9 +84,9 @@ class Problems:
         return self._with(costs=each * self.costs[:, self.columns], columns=np.arange(len(each)))
 
     def _with(self, **changes: Any) -> "Problems":
-        """Return a copy in which the given fields are replaced; ``rows`` must not be among them.
+        """Return a copy in which the given fields are replaced.
 
-        The products of columns are reused if they have been computed.
+        ``rows`` must not be replaced, because the copy reuses the products of columns if they have been computed.
         """
         other = replace(self, **changes)
         if "products" in vars(self):
@@ -95,12 +95,12 @@ class Problems:
 
     @cached_property
     def products(self) -> Array | None:
-        """Products of all pairs of columns of every set, or None if there are too many to keep."""
+        """Products of all pairs of columns of every set of rows, or None if there are too many products to keep."""
         few = _has_few_pairs(self.rows) and self.rows.size * (self.rows.shape[2] + 1) // 2 <= self.kept_numbers
         return column_products(self.rows) if few else None
 
     def products_of(self, sets: slice) -> Array | None:
-        """Return the products of all pairs of columns of some sets, or None if there are too many pairs."""
+        """Return the products of all pairs of columns of the given row sets, or None if there are too many pairs."""
         if self.products is not None:
             return self.products[sets]
         return column_products(self.rows[sets]) if _has_few_pairs(self.rows) else None
@@ -256,7 +256,10 @@ class _Group:
         return slacks, _times(alpha, sets, self.rows), primal
 
     def _of(self, open_: Array) -> tuple[Array, Array, Array]:
-        """Return the labels, doubled costs and sets of the given problems, without a copy if every problem is given."""
+        """Return the labels, the doubled costs and the indices of the row sets of the given problems.
+
+        The arrays are not copied if every problem is given.
+        """
         if len(open_) == len(self.signs):
             return self.signs, self.doubled, self.sets
         return self.signs[open_], self.doubled[open_], self.sets[open_]
