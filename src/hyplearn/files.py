@@ -39,8 +39,7 @@ def check_kind(path: Path, magic: bytes = b"") -> None:
         raise ValueError(f"{path} is empty.\nWrite the file again.")
     if not start.startswith(magic):
         raise ValueError(
-            f"{path} is not a {path.suffix} file: it starts with {start!r} instead of {magic!r}.\n"
-            "Check the suffix of the file."
+            f"{path} is not a {path.suffix} file, although its name ends like one.\nCheck the name of the file."
         )
 
 

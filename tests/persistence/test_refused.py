@@ -68,8 +68,8 @@ def svc_bytes():
 
 
 def test_damaged_foreign_and_newer_files_raise_different_errors(svc_bytes, path):
-    refused(path, b"", "the file starts with b''")
-    refused(path, b"PK\x03\x04" + svc_bytes, "the file starts with b'PK")
+    refused(path, b"", "it is not a model file")
+    refused(path, b"PK\x03\x04" + svc_bytes, "it is not a model file")
     refused(path, svc_bytes[:40], "the file ends after 40 bytes; a model file has at least 56 bytes")
     refused(path, svc_bytes[:-1], "checksum does not match")
     refused(path, svc_bytes + b"\n", "checksum does not match")
@@ -98,7 +98,7 @@ def test_declared_sizes_are_checked_before_memory_is_allocated(svc_bytes, path):
 @pytest.mark.parametrize(
     ("size", "message"),
     [
-        (LARGEST_FILE, "the file starts with"),
+        (LARGEST_FILE, "it is not a model file"),
         (LARGEST_FILE + 1, "the file has 4,294,967,297 bytes; the limit for a model file is 4,294,967,296 bytes"),
     ],
 )

@@ -72,7 +72,7 @@ def pack(header: dict[str, Any], arrays: Sequence[Array]) -> bytes:
 def unpack(data: bytes) -> tuple[int, dict[str, Any], list[Array]]:
     """Check the checksum, version and sizes of a model file, and return its schema version, header and arrays."""
     if not data.startswith(MAGIC):
-        raise FlawError(f"the file starts with {data[:8]!r}, not with {MAGIC!r}", OTHER_FILE)
+        raise FlawError("it is not a model file", OTHER_FILE)
     if len(data) < PREFIX.size + DIGEST_BYTES:
         raise FlawError(
             f"the file ends after {len(data)} bytes; a model file has at least {PREFIX.size + DIGEST_BYTES} bytes"
