@@ -296,6 +296,7 @@ def test_answers_that_are_classes_have_their_colours_on_the_page(cells):
     assert all(styles[name] == style for name, style in zip(NAMES, scene["styles"], strict=True) if name in styles)
 
 
+@pytest.mark.filterwarnings("ignore:Neither the reference nor the query contains the map")
 def test_a_page_has_the_stored_colours_of_classes_and_columns(cells):
     cells.obs["batch"] = pd.Categorical(np.arange(60) % 2)
     cells.uns |= {"kind_colors": COLOURS, "batch_colors": ["red", "#123456"]}
@@ -309,6 +310,7 @@ def test_a_page_has_the_stored_colours_of_classes_and_columns(cells):
     assert [style["light"] for style in scene_of(hs.pl.explore(query, "kind_predicted"))["styles"]] == COLOURS
 
 
+@pytest.mark.filterwarnings("ignore:Neither the reference nor the query contains the map")
 def test_a_page_says_whether_its_cells_are_training_cells(cells):
     query = cells.copy()
     hs.tl.classify(cells, "kind", model=PoincareLogisticRegression())

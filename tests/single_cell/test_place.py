@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.neighbors import KNeighborsClassifier
 
 anndata = pytest.importorskip("anndata")
 
@@ -219,3 +220,128 @@ def test_counts_and_constant_genes_cause_a_warning():
     flat.X[:, 2] = 1.0
     with pytest.warns(UserWarning, match="1 of 8 features of 'X' are the same in all cells"):
         hs.tl.poincare_map(flat, use_rep="X", **QUICK)
+
+
+def many_genes(n, seed, n_genes=60):
+    """Cells whose log-normalised values depend on three factors; the first determines the kind."""
+    rng = np.random.default_rng(seed)
+    factors = rng.standard_normal((n, 3))
+    X = 3 + 0.3 * rng.standard_normal((n, n_genes)) + 0.4 * factors @ np.random.default_rng(0).normal(size=(3, n_genes))
+    obs = pd.DataFrame({"kind": np.where(factors[:, 0] > 0, "a", "b")}, index=[f"c{seed}_{k}" for k in range(n)])
+    return anndata.AnnData(np.maximum(X, 0), obs=obs, var=pd.DataFrame(index=[f"gene{k}" for k in range(n_genes)]))
+
+
+def mapped(adata):
+    hs.tl.poincare_map(with_components(adata), **QUICK)
+    return adata
+
+
+def test_a_query_that_was_scaled_on_its_own_causes_a_warning():
+    atlas, query = many_genes(80, 0), many_genes(40, 1)
+    query = query[query.obs.kind == "b"].copy()
+    mean, std = atlas.X.mean(axis=0), atlas.X.std(axis=0)
+    own, right = query.copy(), query.copy()
+    atlas.X = (atlas.X - mean) / std
+    mapped(atlas)
+    right.X = (query.X - mean) / std
+    hs.tl.place(atlas, right)
+    own.X = (query.X - query.X.mean(axis=0)) / query.X.std(axis=0)
+    with pytest.warns(
+        UserWarning, match=r"mean 0, as after scanpy\.pp\.scale on the query alone(.|\n)*its var\['std'\]"
+    ):
+        hs.tl.place(atlas, own)
+
+
+def test_the_explained_share_is_that_of_the_components_and_small_for_noise():
+    atlas, query, noise = mapped(many_genes(80, 0)), many_genes(40, 1), many_genes(40, 2)
+    hs.tl.place(atlas, query)
+    centred = query.X - atlas.X.mean(axis=0)
+    inside = centred @ atlas.varm["PCs"]
+    expected = np.sum(inside**2, axis=1) / np.sum(centred**2, axis=1)
+    assert np.allclose(query.obs["X_poincare_explained"], expected, atol=1e-6)
+    as_sparse = query.copy()
+    as_sparse.X = sparse.csr_matrix(query.X)
+    hs.tl.place(atlas, as_sparse)
+    assert np.allclose(as_sparse.obs["X_poincare_explained"], expected, atol=1e-6)
+    noise.X = np.random.default_rng(3).permuted(noise.X, axis=0)
+    with pytest.warns(
+        UserWarning, match=r"components of the atlas explain \d+% of the variation(.|\n)*independently(.|\n)*say"
+    ):
+        hs.tl.place(atlas, noise)
+
+
+def test_a_few_missing_genes_have_the_atlas_s_mean():
+    atlas, query = mapped(many_genes(80, 0)), many_genes(40, 1)
+    filled = query.copy()
+    filled.X[:, 5] = atlas.X[:, 5].mean()
+    expected = hs.tl.place(atlas, filled, copy=True).obsm["X_poincare"]
+    less = query[:, [name for name in query.var_names if name != "gene5"]].copy()
+    with pytest.warns(UserWarning, match=r"lacks 1 of the 60 genes .*, such as gene5\.\nThey are assumed"):
+        hs.tl.place(atlas, less)
+    assert np.allclose(less.obsm["X_poincare"], expected, atol=1e-6)
+    few = query[:, query.var_names[6:]].copy()
+    with pytest.raises(ValueError, match="lacks 6 of the 60 genes"):
+        hs.tl.place(atlas, few)
+
+
+def test_a_missing_value_of_the_query_is_reported_by_cell_and_gene(atlas):
+    query = cells(20, 1)
+    query.X[3, 4] = np.nan
+    with pytest.raises(
+        ValueError, match="contains 1 NaN or infinite values; the first is in cell 'c1_3', gene 'gene4'"
+    ):
+        hs.tl.place(atlas, query)
+
+
+def test_transfer_without_any_map_warns_and_the_prefix_of_the_basis_may_be_omitted(atlas):
+    query = cells(20, 1)
+    hs.tl.place(atlas, query)
+    query.uns.clear()
+    with pytest.raises(ValueError, match="comes from an unknown map"):
+        hs.tl.transfer(atlas, query, "kind", basis="poincare")
+    lost = atlas.copy()
+    lost.uns.clear()
+    with pytest.warns(UserWarning, match="Neither the reference nor the query contains the map of 'X_poincare'"):
+        hs.tl.transfer(lost, query, "kind", basis="poincare")
+
+
+def test_a_new_map_makes_old_boundaries_an_error(atlas):
+    pytest.importorskip("matplotlib").use("agg")
+    hs.tl.classify(atlas, "kind")
+    hs.pl.disk(atlas, "kind", boundaries="kind_predicted", show=False)
+    hs.tl.poincare_map(atlas, **{**QUICK, "n_neighbors": 9})
+    for draw in (
+        lambda: hs.pl.disk(atlas, "kind", boundaries="kind_predicted", show=False),
+        lambda: hs.pl.explore(atlas, "kind_predicted"),
+    ):
+        with pytest.raises(
+            ValueError, match=r"'kind_predicted' was computed from another map(.|\n)*classify or transfer"
+        ):
+            draw()
+    hs.tl.classify(atlas, "kind")
+    hs.pl.disk(atlas, "kind", boundaries="kind_predicted", show=False)
+
+
+def test_a_class_of_a_single_cell_is_named_because_its_genes_cannot_be_ranked(atlas):
+    atlas.obs["odd"] = np.where(np.arange(60) == 7, "one", atlas.obs["kind"])
+    with pytest.warns(
+        UserWarning, match=r"A class is predicted for a single cell: 'one'\.\nscanpy.tl.rank_genes_groups"
+    ):
+        hs.tl.classify(atlas, "odd", model=KNeighborsClassifier(1))
+
+
+@pytest.mark.filterwarnings("ignore::hyplearn.estimators.conformal.SmallClassWarning", "ignore:.*is never predicted")
+def test_rare_classes_in_many_sets_are_named(atlas):
+    atlas.obs["odd"] = np.where(np.arange(60) % 15 == 7, "rare", atlas.obs["kind"])
+    with pytest.warns(UserWarning, match="labelled cells are in many prediction sets") as warned:
+        hs.tl.classify(atlas, "odd", coverage=0.9)
+    sets = atlas.obsm["odd_predicted_sets"][:, 2].mean()
+    assert sets > 0.25
+    assert any(f"'rare' (4 cells, {sets:.0%} of the sets)" in str(one.message) for one in warned)
+
+
+@pytest.mark.parametrize("save", [True, 3])
+def test_a_picture_is_saved_to_a_path_only(atlas, save):
+    pytest.importorskip("matplotlib").use("agg")
+    with pytest.raises(TypeError, match=rf"save must be the path of a file; got {save!r}\.\nPass a path"):
+        hs.pl.disk(atlas, "kind", save=save, show=False)

@@ -156,6 +156,7 @@ def test_categories_that_numpy_would_merge_are_distinguished(cells, names):
     assert np.mean([label == names[code] for label, code in zip(found, codes, strict=True)]) > 0.7
 
 
+@pytest.mark.filterwarnings("ignore:Neither the reference nor the query contains the map")
 def test_transfer_predicts_the_query_from_the_reference(cells):
     reference, query = cells[:60].copy(), cells[60:].copy()
     del query.obs["kind"], query.uns["kind_colors"]
@@ -195,13 +196,14 @@ def test_the_quality_is_measured_on_held_out_cells_and_training_cells_are_marked
 
 def test_classes_that_are_never_predicted_are_named(cells):
     cells.obs["rare"] = np.where(np.arange(90) < 3, "odd", "even")
-    with pytest.warns(UserWarning, match=r"1 of 2 classes are never predicted, .*: 'odd' \(3 cells\)") as warned:
+    with pytest.warns(UserWarning, match=r"1 of 2 classes is never predicted, .*: 'odd' \(3 cells\)") as warned:
         hs.tl.classify(cells, "rare")
     assert warned[0].filename == __file__
     assert cells.obs["rare_predicted"].cat.categories.tolist() == ["even"]
 
 
 @pytest.mark.filterwarnings("ignore:The number of unique classes")  # scikit-learn's own
+@pytest.mark.filterwarnings("ignore:.* classes are predicted for a single cell")
 def test_many_integer_labels_cause_a_warning(cells):
     cells.obs["n_counts"] = (np.arange(90) // 1.4).astype(int)
     with pytest.warns(UserWarning, match="contains 64 different integers from 0 to 63"):
@@ -281,6 +283,7 @@ def test_real_numbers_are_rejected_as_labels(cells):
         hs.tl.classify(cells, "depth")
 
 
+@pytest.mark.filterwarnings("ignore:Neither the reference nor the query contains the map")
 def test_a_query_of_another_ball_is_rejected(cells):
     query = anndata.AnnData(np.zeros((3, 1)), obsm={"X_poincare": np.zeros((3, 4))})
     with pytest.raises(ValueError, match="points of the query have 4 coordinates, but those of the reference have 2"):

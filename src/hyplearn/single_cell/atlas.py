@@ -1,6 +1,7 @@
 """Store the map of an atlas in its AnnData object, together with the data that are needed to place new cells."""
 
 import hashlib
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,12 @@ SAME_COMPONENTS = 1e-3
 # Maximum ratio of the mean totals per cell of two data sets. If the ratio is larger, the data sets are assumed to be
 # normalised in different ways.
 SAME_SCALE = 3.0
+# Largest share of the atlas's genes that a query may lack.
+MOST_MISSING = 0.05
+# A query is assumed to be scaled on its own if the median over the genes of n m² / v is below ALONE, where n is the
+# number of cells, and m and v are the mean and the variance of a gene. For cells that were scaled with the means and
+# standard deviations of an atlas of the same tissue, the median is about 0.45.
+ALONE = 0.01
 
 
 def map_key(basis: str) -> str:
@@ -46,6 +53,19 @@ class Matrix(NamedTuple):
             kind = "non-negative"
         total = float(np.mean(np.asarray(X.sum(axis=1)))) if X.shape[0] else 0.0
         return cls(kind, total, float(values.max(initial=0.0)))
+
+
+class Features(NamedTuple):
+    """Features of new cells and, if they are principal components of genes, how much the components explain.
+
+    ``explained`` is the share of each cell's squared distance from the centre of the atlas that lies in the components.
+    ``share`` is the share of all cells together, and ``by_chance`` the share if the genes varied independently.
+    """
+
+    X: Array
+    explained: Array | None = None
+    share: float = 1.0
+    by_chance: float = 0.0
 
 
 def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
@@ -103,13 +123,26 @@ def stored_map(adata: Any, basis: str) -> tuple[PoincareMap, dict[str, Any]]:
     return model, kept
 
 
-def placed_features(kept: dict[str, Any], query: Any, use_rep: str | None) -> Array:
+def _components(X: Any, loadings: Array, centre: Array) -> Features:
+    """Compute the principal components of new cells, and how much they explain; X has one column per gene."""
+    Z = np.asarray(X @ loadings) - centre @ loadings
+    squares = X.multiply(X) if hasattr(X, "multiply") else X * X
+    inside, crossed = np.sum(Z**2, axis=1), 2 * np.asarray(X @ centre).ravel()
+    total = np.asarray(squares.sum(axis=1)).ravel() - crossed + centre @ centre
+    means = np.asarray(X.mean(axis=0)).ravel()
+    of_genes = np.asarray(squares.mean(axis=0)).ravel() - 2 * centre * means + centre**2
+    explained = np.where(total > 0, np.minimum(inside / np.where(total > 0, total, 1.0), 1.0), 1.0)
+    by_chance = of_genes @ np.sum(loadings**2, axis=1) / max(float(of_genes.sum()), np.finfo(float).tiny)
+    return Features(Z, explained, float(inside.sum() / max(float(total.sum()), np.finfo(float).tiny)), float(by_chance))
+
+
+def placed_features(kept: dict[str, Any], query: Any, use_rep: str | None) -> Features:
     """Return the features of new cells in the feature space of the atlas.
 
     If ``use_rep`` is None or "X", the features are computed from the genes; otherwise, they are read from ``obsm``.
     """
     if use_rep is not None and use_rep != "X":
-        return cell_features(query, use_rep)
+        return Features(cell_features(query, use_rep))
     if "genes" not in kept:
         raise ValueError(
             f"The features {kept['params']['use_rep']!r} of the atlas cannot be computed from its X, so new cells "
@@ -117,28 +150,65 @@ def placed_features(kept: dict[str, Any], query: Any, use_rep: str | None) -> Ar
             "compute the same features for the query (as scanpy.tl.ingest does), store them in obsm, and pass use_rep= "
             "to tl.place."
         )
-    X = _same_genes(query, kept["genes"])
+    is_pca = "loadings" in kept
+    X, present = _same_genes(query, kept["genes"], MOST_MISSING if is_pca else 0.0)
     _check_matrix(Matrix.of(X), Matrix(**kept["matrix"]))
-    if "loadings" not in kept:
-        return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
-    loadings = np.asarray(kept["loadings"])
-    return np.asarray(X @ loadings) - np.asarray(kept["centre"]) @ loadings
+    if str(kept["matrix"]["kind"]) == "scaled":
+        _warn_if_scaled_alone(X)
+    if not is_pca:
+        return Features(np.asarray(X.toarray() if hasattr(X, "toarray") else X))
+    loadings, centre = np.asarray(kept["loadings"])[present], np.asarray(kept["centre"])[present]
+    return _components(X, loadings, centre)
 
 
-def _same_genes(query: Any, genes: Any) -> Any:
-    """Return the matrix of the query with the given genes of the atlas as columns, in the given order."""
+def _same_genes(query: Any, genes: Any, most_missing: float) -> tuple[Any, Array]:
+    """Return the matrix of the query with the atlas's genes as columns, and a mask of the genes that the query has.
+
+    A share of at most ``most_missing`` of the genes may be missing; a warning then names some of them.
+    """
     names = [str(name) for name in np.asarray(genes).tolist()]
     places = query.var_names.get_indexer(names) if query.var_names.is_unique else None
     if places is None:
         raise ValueError("The query's var_names are not unique.\nCall query.var_names_make_unique() first.")
     missing = [name for name, place in zip(names, places, strict=True) if place < 0]
-    if missing:
+    seen = (
+        f"The query lacks {len(missing)} of the {len(names)} genes of the atlas's map, such as "
+        f"{', '.join(missing[:5])}."
+    )
+    if len(missing) > most_missing * len(names):
         raise ValueError(
-            f"The query lacks {len(missing)} of the {len(names)} genes of the atlas's map, such as "
-            f"{', '.join(missing[:5])}.\nCompute the map of the atlas with the genes that both data sets have, or "
-            "rename var_names if they are symbols in one data set and identifiers in the other."
+            f"{seen}\nCompute the map of the atlas with the genes that both data sets have, or rename var_names if "
+            "they are symbols in one data set and identifiers in the other."
         )
-    return whole_matrix(query)[:, places]
+    if missing:
+        warnings.warn(
+            f"{seen}\nThey are assumed to have their mean value in the atlas. Add them to the query if you can.",
+            UserWarning,
+            stacklevel=4,
+        )
+    X = whole_matrix(query)[:, places[places >= 0]]
+    bad = np.argwhere(~np.isfinite(X.toarray() if hasattr(X, "toarray") else X))
+    if len(bad):
+        cell, gene = query.obs_names[bad[0, 0]], np.array(names)[places >= 0][bad[0, 1]]
+        raise ValueError(
+            f"The query's X contains {len(bad)} NaN or infinite values; the first is in cell {str(cell)!r}, gene "
+            f"{str(gene)!r}.\nImpute these values, or remove the cells."
+        )
+    return X, places >= 0
+
+
+def _warn_if_scaled_alone(X: Array) -> None:
+    """Warn if the genes of a scaled query have means that are too close to 0, as after scaling the query on its own."""
+    means, variances = X.mean(axis=0), X.var(axis=0)
+    varies = variances > 0
+    if len(X) > 2 and varies.any() and np.median(len(X) * means[varies] ** 2 / variances[varies]) < ALONE:
+        warnings.warn(
+            "The genes of the query have mean 0, as after scanpy.pp.scale on the query alone. Differences between the "
+            "query and the atlas are then lost, and types may be confused.\nScale the query with the atlas's values: "
+            "subtract var['mean'] of the atlas and divide by its var['std'].",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _check_matrix(query: Matrix, atlas: Matrix) -> None:
@@ -146,7 +216,9 @@ def _check_matrix(query: Matrix, atlas: Matrix) -> None:
     if str(atlas.kind) != query.kind:
         raise ValueError(
             f"The query's X contains {_described(query)}, but the atlas's X contains {_described(atlas)}.\n"
-            "Normalise the query's counts in the same way as the atlas's (scanpy.pp.normalize_total, log1p, scale)."
+            "Normalise the query's counts like the atlas's: normalize_total with the same target_sum, then log1p. If "
+            "the atlas was scaled, subtract its var['mean'] and divide by its var['std']; do not call scanpy.pp.scale "
+            "on the query."
         )
     ratio = query.mean_total / atlas.mean_total if atlas.mean_total > 0 and query.mean_total > 0 else 1.0
     if query.kind != "scaled" and not 1 / SAME_SCALE < ratio < SAME_SCALE:
@@ -165,10 +237,19 @@ def _described(matrix: Matrix) -> str:
 def check_same_ball(reference: Any, query: Any, basis: str) -> None:
     """Check that the coordinates of the query and of the reference come from the same map; raise ValueError otherwise.
 
-    Maps are compared by their fingerprints. Two maps without a fingerprint are assumed to be the same.
+    Maps are compared by their fingerprints. Two maps without a fingerprint are assumed to be the same; for points of
+    :func:`hyplearn.single_cell.tl.poincare_map`, which stores a fingerprint, a warning is given.
     """
-    own, other = (_fingerprint(adata, basis) for adata in (reference, query))
+    own, other = (fingerprint(adata, basis) for adata in (reference, query))
     if own == other:
+        if not own and basis == DEFAULT_KEY:
+            warnings.warn(
+                f"Neither the reference nor the query contains the map of {basis!r} in uns, so it is not checked that "
+                "their points come from one map. The coordinates of different maps are not comparable.\nKeep uns when "
+                "you write, subset or concatenate cells, or place the query with hyplearn.single_cell.tl.place.",
+                UserWarning,
+                stacklevel=3,
+            )
         return
     if not own:
         raise ValueError(
@@ -185,6 +266,17 @@ def check_same_ball(reference: Any, query: Any, basis: str) -> None:
     )
 
 
-def _fingerprint(adata: Any, basis: str) -> str:
+def fingerprint(adata: Any, basis: str) -> str:
+    """Return the fingerprint of the map that produced ``obsm[basis]``; empty if it is unknown."""
     kept = adata.uns.get(map_key(basis))
     return str(kept.get("fingerprint", "")) if isinstance(kept, dict) else ""
+
+
+def check_same_map(adata: Any, key: str) -> None:
+    """Check that the points of a classification have not been replaced with those of another map."""
+    params = adata.uns[key]["params"]
+    if params.get("map", "") not in ("", fingerprint(adata, params["basis"])):
+        raise ValueError(
+            f"The classification {key!r} was computed from another map than the one that {params['basis']!r} contains "
+            "now, so its boundaries do not fit the points.\nRun hyplearn.single_cell.tl.classify or transfer again."
+        )

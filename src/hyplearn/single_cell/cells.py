@@ -81,8 +81,13 @@ def whole_matrix(adata: Any) -> Any:
     return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
 
 
+def obsm_key(adata: Any, name: str) -> str:
+    """Return the key of an array in ``obsm``, whose prefix ``"X_"`` may be missing in ``name``."""
+    return name if name in adata.obsm or f"X_{name}" not in adata.obsm else f"X_{name}"
+
+
 def _rows_of_obsm(adata: Any, name: str, advice: str) -> Array:
-    key = name if name in adata.obsm else f"X_{name}"
+    key = obsm_key(adata, name)
     if key not in adata.obsm:
         raise MissingKeyError(f"obsm has no {name!r}; it {contents(adata.obsm)}.\n{advice}")
     X = np.asarray(adata.obsm[key])

@@ -6,13 +6,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from hyplearn.data.labels import as_objects, as_strings, distinct, plain_string
+from hyplearn.data.labels import as_objects, as_strings, class_sizes, distinct, plain_string
 from hyplearn.estimators import ConformalClassifier, classifier_named
 from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.single_cell.atlas import check_same_ball, map_key
-from hyplearn.single_cell.cells import Cells, cell_points, check_adata, check_inside, labelled_cells, model_bytes
+from hyplearn.single_cell.atlas import check_same_ball, fingerprint, map_key
+from hyplearn.single_cell.cells import (
+    Cells,
+    cell_points,
+    check_adata,
+    check_inside,
+    labelled_cells,
+    model_bytes,
+    obsm_key,
+)
 from hyplearn.single_cell.mapping import place
-from hyplearn.single_cell.quality import held_out_quality, warn_of_never_predicted
+from hyplearn.single_cell.quality import (
+    held_out_quality,
+    warn_of_frequent_rare_types,
+    warn_of_never_predicted,
+    warn_of_single_cells,
+)
 from hyplearn.types import Array
 
 # Number of distinct integer labels above which a warning is given, because the column may contain counts.
@@ -25,11 +38,15 @@ OTHER_BALL = (
 
 
 class Fitted(NamedTuple):
-    """Fitted classifier with its accuracy and recall, and the conformal classifier (None without ``coverage``)."""
+    """Fitted classifier, the conformal classifier (None without ``coverage``), and the accuracy and recall.
+
+    ``counts`` contains the number of training cells of each class.
+    """
 
     model: Any
     conformal: Any
     quality: dict[str, Any]
+    counts: Array
 
 
 def classify(
@@ -107,7 +124,8 @@ def classify(
     Warns
     -----
     UserWarning
-        If a class is not predicted for any training cell, or if the labels are integers that may be counts.
+        If a class is predicted for no training cell or for a single cell, if a rare class is in many prediction sets,
+        or if the labels are integers that may be counts.
 
     Raises
     ------
@@ -130,6 +148,7 @@ def classify(
     98.8%
     """
     adata = check_adata(adata, copy)
+    basis = obsm_key(adata, basis)
     _predict(adata, adata, label_key, basis, _Wanted(model, coverage, hierarchy), key_added)
     return adata if copy else None
 
@@ -167,7 +186,8 @@ def transfer(
     >>> hs.tl.transfer(atlas, cells, "cell_type", model="svc")  # doctest: +SKIP
     """
     reference, query = check_adata(reference), check_adata(query, copy)
-    if not any(key in query.obsm for key in (basis, f"X_{basis}")) and map_key(basis) in reference.uns:
+    basis = obsm_key(reference, basis)
+    if basis not in query.obsm and map_key(basis) in reference.uns:
         place(reference, query, basis=basis)
     check_same_ball(reference, query, basis)
     _predict(reference, query, label_key, basis, _Wanted(model, coverage, hierarchy), key_added)
@@ -193,6 +213,8 @@ def _predict(reference: Any, query: Any, label_key: str, basis: str, wanted: _Wa
     fitted = _fit(wanted, cells, label_key, basis)
     key = f"{label_key}_predicted" if key_added is None else key_added
     params: dict[str, Any] = {"label_key": label_key, "basis": basis, "model": repr(fitted.model)}
+    if used := fingerprint(query, basis):
+        params["map"] = used
     if wanted.coverage is not None:
         params["coverage"] = float(wanted.coverage)
     about = {
@@ -207,6 +229,8 @@ def _predict(reference: Any, query: Any, label_key: str, basis: str, wanted: _Wa
     if fitted.conformal is not None:
         sets_obs, obsm[f"{key}_sets"] = _sets(fitted.conformal, X, key)
         obs |= sets_obs
+        warn_of_frequent_rare_types(obsm[f"{key}_sets"], fitted.conformal.classes_, fitted.counts)
+    warn_of_single_cells(obs[key])
     _write(query, key, obs, obsm)
     query.uns[key] = {**about, **fitted.quality}
     colours = reference.uns.get(f"{label_key}_colors")
@@ -235,7 +259,7 @@ def _fit(wanted: _Wanted, cells: Cells, label_key: str, basis: str) -> Fitted:
         model = conformal.estimator_
     quality = held_out_quality(estimator, model, X, labels)
     warn_of_never_predicted(quality, model.classes_, labels)
-    return Fitted(model, conformal, quality)
+    return Fitted(model, conformal, quality, class_sizes(labels)[1])
 
 
 def _plain_labels(cells: Cells, label_key: str) -> Array:

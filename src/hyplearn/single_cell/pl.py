@@ -23,6 +23,7 @@ from hyplearn.plotting.canvas import (
 )
 from hyplearn.plotting.palette import ClassStyle, class_styles, label_styles
 from hyplearn.plotting.style import TEXT_AS_TEXT
+from hyplearn.single_cell.atlas import check_same_map
 from hyplearn.single_cell.cells import MissingKeyError, cell_points, check_adata, contents, stored_model
 from hyplearn.types import Array
 
@@ -143,6 +144,8 @@ def disk(
     if ax is None:
         _arrange(axes, ncols)
     figure = axes[0].figure
+    if save is not None and not isinstance(save, (str, os.PathLike)):
+        raise TypeError(f"save must be the path of a file; got {save!r}.\nPass a path, such as save='cells.pdf'.")
     if save is not None:
         with pyplot().rc_context(TEXT_AS_TEXT):
             figure.savefig(save, dpi=300, bbox_inches="tight")
@@ -187,6 +190,7 @@ def explore(
     """
     adata = check_adata(adata)
     model, about = stored_model(adata, key), adata.uns[key]
+    check_same_map(adata, key)
     label_key = about["params"]["label_key"]
     labels = adata.obs.get(label_key)
     y = None if labels is None or labels.isna().any() else labels.to_numpy()
@@ -452,7 +456,9 @@ def _boundaries(adata: Any, boundaries: bool | str, color: str | None) -> Bounda
             f"boundaries={boundaries!r} and color={color!r}.\nPass the name of a column of predictions that "
             "tl.classify wrote."
         )
-    return BoundaryDisplay.from_estimator(stored_model(adata, key))
+    model = stored_model(adata, key)
+    check_same_map(adata, key)
+    return BoundaryDisplay.from_estimator(model)
 
 
 def _draw_lines(ax: Any, display: BoundaryDisplay) -> None:

@@ -11,6 +11,9 @@ from hyplearn.types import Array
 
 # Number of cross-validation folds for held-out accuracy and recall.
 FOLDS = 5
+# A warning is given about a class with fewer than RARE training cells if it is in more than the fraction MANY_SETS of
+# all prediction sets, and in more than MANY_TIMES as many as its fraction of the training cells suggests.
+RARE, MANY_SETS, MANY_TIMES = 20, 0.25, 4
 
 
 def held_out_quality(estimator: Any, model: Any, X: Array, labels: Array) -> dict[str, Any]:
@@ -50,9 +53,41 @@ def warn_of_never_predicted(quality: dict[str, Any], classes: Array, labels: Arr
     if never:
         named = ", ".join(f"{label!r} ({np.sum(labels == label)} cells)" for label in never[:5])
         warnings.warn(
-            f"{len(never)} of {len(classes)} classes are never predicted, not even for the training cells: {named}"
+            f"{len(never)} of {len(classes)} classes {'is' if len(never) == 1 else 'are'} never predicted, not even for "
+            f"the training cells: {named}"
             f'{", ..." if len(never) > 5 else ""}.\nMore dimensions (n_components), model="svc" or another embedding '
             "may separate them; pass coverage= to get, for each cell, the set of classes that it may belong to.",
             UserWarning,
             stacklevel=5,
+        )
+
+
+def warn_of_single_cells(predicted: Any) -> None:
+    """Warn about classes that are predicted for a single cell, because scanpy cannot rank the genes of one cell."""
+    sizes = predicted.value_counts()
+    single = [label for label in predicted.categories if sizes[label] == 1]
+    if single:
+        named = ", ".join(repr(label) for label in single[:5]) + (", ..." if len(single) > 5 else "")
+        warnings.warn(
+            f"{'A class is' if len(single) == 1 else f'{len(single)} classes are'} predicted for a single cell: "
+            f"{named}.\nscanpy.tl.rank_genes_groups needs at least two cells per group: pass groups= without "
+            f"{'this class' if len(single) == 1 else 'these classes'}.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def warn_of_frequent_rare_types(sets: Array, classes: Array, counts: Array) -> None:
+    """Warn about rare classes that are in many prediction sets; ``counts`` are the numbers of training cells."""
+    shares = sets.mean(axis=0)
+    most = np.maximum(MANY_SETS, MANY_TIMES * counts / counts.sum())
+    often = [k for k in np.argsort(-shares) if counts[k] < RARE and shares[k] > most[k]]
+    if often:
+        labels = classes.tolist()
+        named = ", ".join(f"{labels[k]!r} ({counts[k]} cells, {shares[k]:.0%} of the sets)" for k in often[:5])
+        warnings.warn(
+            f"Classes with few labelled cells are in many prediction sets: {named}. Sets and answers are therefore "
+            "less specific.\nRemove the labels of such classes, or label more of their cells.",
+            UserWarning,
+            stacklevel=4,
         )
