@@ -363,14 +363,14 @@ def test_fitted_reference_points_can_replace_a_function(path):
 
 def test_incomplete_or_foreign_estimators_are_rejected(path):
     X, y = ball()
-    with pytest.raises(TypeError, match=r"one estimator of hyplearn; got Pipeline\.\nSave the steps"):
+    with pytest.raises(TypeError, match=r"one hyplearn estimator; got Pipeline\.\nSave the steps"):
         hyplearn.save(make_pipeline(ExpMap(), PoincareSVC()), path)
 
     class Mine(PoincareSVC):
         pass
 
     Mine.__name__ = "PoincareSVC"
-    with pytest.raises(TypeError, match="one estimator of hyplearn"):
+    with pytest.raises(TypeError, match="one hyplearn estimator"):
         hyplearn.save(Mine(), path)
     model = PoincareLogisticRegression().fit(X, y)
     del model.intercept_
