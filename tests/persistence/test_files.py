@@ -382,7 +382,7 @@ def test_incomplete_or_foreign_estimators_are_rejected(path):
             hyplearn.save(model, path)
     model = PoincareLogisticRegression().fit(X, y)
     model.note_ = "mine"
-    with pytest.raises(ValueError, match=r"cannot be stored in a model file: \['note_'\]\.\nDelete them"):
+    with pytest.raises(ValueError, match=r"cannot be stored in a model file: \['note_'\]\.\nDelete these attributes"):
         hyplearn.save(model, path)
     with pytest.raises(ValueError, match=r"end in \.hyp; got 'model.pkl'\.\nPass '.*model\.hyp'"):
         hyplearn.save(ExpMap(), path.with_suffix(".pkl"))
