@@ -117,7 +117,7 @@ kinds = pytest.mark.parametrize("kind", KINDS)
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning"),  # about points outside the ball
     pytest.mark.filterwarnings("ignore:.*still made mistakes:sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore:.*fits for probabilities:sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:.*fits for calibrating the probabilities:sklearn.exceptions.ConvergenceWarning"),
 ]
 
 

@@ -56,10 +56,10 @@ def cone_rows(X: Array, p: Array, *, c: float, gaps: Array, squares: Array | Non
     r"""Compute cone coordinates in implicit form: the columns ρ e as ``TangentRows``, and the first column ρ coth ρ.
 
     Here, ρ is the distance of a point from p in units of 1/√c, and e is its direction as seen from p. Points and their
-    gaps 1 - c‖x‖² are not validated. The last column is computed by :func:`shortening`. The first column is
-    :math:`\frac{\rho}{\sinh \rho} (1 + (\cosh \rho - 1))`. It is computed from the coefficients of frame
-    coordinates: ``along`` is :math:`\frac{2}{1 - c\|x\|^2}` times the factor :math:`\frac{\rho}{\sinh \rho}`, and
-    ``base`` is :math:`-(\cosh \rho - 1)` times this factor.
+    gaps 1 - c‖x‖² are not validated. The first column is :math:`\frac{\rho}{\sinh \rho} (1 + (\cosh \rho - 1))`. It is
+    computed from the coefficients of frame coordinates: ``along`` is :math:`\frac{2}{1 - c\|x\|^2}` times the factor
+    :math:`\frac{\rho}{\sinh \rho}`, and ``base`` is :math:`-(\cosh \rho - 1)` times this factor. The last column,
+    ``ρ / sinh ρ``, is not returned; :func:`shortening` computes it from the result.
     """
     frame = implicit_rows(X, p, features="frame", c=c, gaps=gaps, squares=squares)
     times = 0.5 * frame.along * gaps - frame.base

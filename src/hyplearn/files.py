@@ -45,7 +45,7 @@ def check_kind(path: Path, magic: bytes = b"") -> None:
 
 @contextmanager
 def damage_named(path: Path | str) -> Iterator[None]:
-    """Convert an exception of a reader to an error that names ``path`` and says that the file is damaged.
+    """Turn an exception raised by a reader into an error that names ``path`` and says that the file is damaged.
 
     MemoryError and ImportError are raised unchanged. The system errors in ``NO_DAMAGE`` do not mean damage; they keep
     their error numbers, and the advice in ``NO_DAMAGE`` is added to their messages.
@@ -62,7 +62,7 @@ def damage_named(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def surprises_named(path: Path | str) -> Iterator[None]:
-    """Convert an unexpected exception of a library to an error that says that the file is damaged.
+    """Turn an unexpected exception raised by a library into an error that says that the file is damaged.
 
     ValueError, OSError, MemoryError and ImportError are raised unchanged.
     """

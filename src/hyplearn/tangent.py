@@ -69,13 +69,14 @@ def frame_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def z_features(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Compute the scaled tangent vectors z of points; perceptrons, and SVMs with margin="exact", use them as rows.
+    r"""Compute the scaled tangent vectors z of points.
 
     .. math:: z = \eta \log_p(x) = \frac{2}{1 - c\|x\|^2} \Bigl(s - \frac{c \|s\|^2}{1 - c\|p\|^2}\, p\Bigr),
               \qquad s = x - p
 
     where η is the weight computed by :func:`eta`. The distance of a point to the hyperplane through p with normal w is
-    ``arsinh(√c |⟨z, w⟩| / ‖w‖) / √c``. The parameters and the result are the same as for :func:`frame_coordinates`.
+    ``arsinh(√c |⟨z, w⟩| / ‖w‖) / √c``. Perceptrons, and SVMs with ``margin="exact"``, use these vectors as rows. The
+    parameters and the result are the same as for :func:`frame_coordinates`.
     """
     return _explicit(X, p, "z", c)
 

@@ -86,8 +86,8 @@ def test_arrays_and_parquet_are_read(as_json, tmp_path, form):
     ("options", "message"),
     [
         (("--model", "forest"), "'forest' is not one of softmax, softmax-cv, svc"),
-        (("--model", "perceptron", "--c", 1), "perceptron has no cost C. Omit this option."),
-        (("--model", "neighbors", "--reference", "mean"), "neighbors has no reference point. Omit this option."),
+        (("--model", "perceptron", "--c", 1), "perceptron has no cost parameter C. Omit --c."),
+        (("--model", "neighbors", "--reference", "mean"), "neighbors uses no reference point. Omit --reference."),
         (("--reference", "nowhere"), "'nowhere' is neither a strategy (boundary, closest, hull"),
         (("--c", "cheap"), "'cheap' is neither auto nor a number"),
         (("--folds", "many"), "--folds"),

@@ -77,7 +77,7 @@ def test_softmax_and_svm_of_files_match_memory(tmp_path, form):
 @pytest.mark.parametrize("keep", ["auto", "last", "average", "best"])
 @pytest.mark.parametrize("kind", [PoincarePerceptron, PoincareSecondOrderPerceptron])
 @pytest.mark.filterwarnings(
-    "ignore:.*still made mistakes", "ignore:.*fits for probabilities", "ignore:Classes with fewer"
+    "ignore:.*still made mistakes", "ignore:.*fits for calibrating the probabilities", "ignore:Classes with fewer"
 )
 def test_perceptrons_of_files_match_memory_bit_for_bit(kind, keep):
     X, y = separated(40)

@@ -154,8 +154,8 @@ def test_named_arrays_are_used_with_their_matching_labels(tmp_path):
         ({"X": np.ones(3)}, {}, r"one point per row; got shape \(3,\) and dtype float64"),
         ({"X": X.astype(complex)}, {}, r"real numbers, one point per row; got shape \(3, 2\) and dtype complex128"),
         ({"X": X[:0]}, {}, r"holds no coordinates: its shape is \(0, 2\)"),
-        ({"X": np.array([[1, None]])}, {}, "holds Python objects, which are not unpickled"),
-        ({"X": X, "y": np.array(["a", 1, None])}, {}, "holds Python objects, which are not unpickled"),
+        ({"X": np.array([[1, None]])}, {}, "holds Python objects, which are not loaded"),
+        ({"X": X, "y": np.array(["a", 1, None])}, {}, "holds Python objects, which are not loaded"),
     ],
 )
 def test_arrays_that_do_not_fit_are_named(tmp_path, arrays, options, message):

@@ -516,7 +516,7 @@ def test_folds_that_do_not_converge_are_reported_once(monkeypatch):
         return solution if len(calls) == 1 else replace(solution, status="max_iter", gap=0.125)
 
     monkeypatch.setattr(svc_module, "solve_svm", unfinished)
-    with pytest.warns(ConvergenceWarning, match=r"5 of the 5 fits for probabilities(.|\n)*gap is 1.2e-01"):
+    with pytest.warns(ConvergenceWarning, match=r"5 of the 5 fits for calibrating(.|\n)*gap is 1.2e-01"):
         PoincareSVC(p).fit(X, y)
 
 

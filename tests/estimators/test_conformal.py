@@ -288,7 +288,7 @@ def test_bad_rows_raise_clear_errors():
         ConformalClassifier(softmax()).fit(X)
     with pytest.raises(ValueError, match="got 1 class, 60 rows"):
         ConformalClassifier(softmax()).fit(X, np.zeros(60, int))
-    with pytest.raises(ValueError, match="and 1 of the smallest class, 7"):
+    with pytest.raises(ValueError, match="and 1 in the smallest class, 7"):
         ConformalClassifier(softmax()).fit(X, np.r_[7, y[1:]])
     with pytest.raises(ValueError, match="predict_answer needs a tree of classes"):
         ConformalClassifier(softmax()).fit(X, y).predict_answer(X)

@@ -169,7 +169,7 @@ def test_representations_are_short_in_a_terminal_and_framed_in_a_notebook(softma
         ({"names": "sixty"}, "names must have one string"),
         ({"edges": [[0, 60]]}, "edges must contain row numbers from 0 to 59"),
         ({"curvature": -2.0}, "was fitted with curvature=-1.0"),
-        ({"of": "test"}, 'of must be "training" or "held-out"; got \'test\''),
+        ({"of": "test"}, 'The parameter `of` must be "training" or "held-out"; got \'test\''),
         ({"columns": [1, 2]}, "columns must be a mapping of names to values, or a data frame; got list"),
         ({"palette": ["red"]}, "palette must be a mapping of labels to colours; got list"),
         ({"palette": {"ash": "reddish"}}, "'reddish' in palette is not a colour"),

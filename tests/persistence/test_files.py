@@ -363,14 +363,14 @@ def test_fitted_reference_points_can_replace_a_function(path):
 
 def test_incomplete_or_foreign_estimators_are_rejected(path):
     X, y = ball()
-    with pytest.raises(TypeError, match=r"one estimator of hyplearn; got Pipeline\.\nSave the steps"):
+    with pytest.raises(TypeError, match=r"one hyplearn estimator; got Pipeline\.\nSave the steps"):
         hyplearn.save(make_pipeline(ExpMap(), PoincareSVC()), path)
 
     class Mine(PoincareSVC):
         pass
 
     Mine.__name__ = "PoincareSVC"
-    with pytest.raises(TypeError, match="one estimator of hyplearn"):
+    with pytest.raises(TypeError, match="one hyplearn estimator"):
         hyplearn.save(Mine(), path)
     model = PoincareLogisticRegression().fit(X, y)
     del model.intercept_
@@ -382,7 +382,7 @@ def test_incomplete_or_foreign_estimators_are_rejected(path):
             hyplearn.save(model, path)
     model = PoincareLogisticRegression().fit(X, y)
     model.note_ = "mine"
-    with pytest.raises(ValueError, match=r"cannot be stored in a model file: \['note_'\]\.\nDelete them"):
+    with pytest.raises(ValueError, match=r"cannot be stored in a model file: \['note_'\]\.\nDelete these attributes"):
         hyplearn.save(model, path)
     with pytest.raises(ValueError, match=r"end in \.hyp; got 'model.pkl'\.\nPass '.*model\.hyp'"):
         hyplearn.save(ExpMap(), path.with_suffix(".pkl"))

@@ -172,7 +172,7 @@ def test_a_header_is_plain_json(svc_bytes, path):
         ),
         (("attributes", "feature_names_in_"), {"objects": ["x", 1]}, "not a list of strings"),
         (("attributes", "__class__"), "x", "cannot be stored in a model file: .'__class__'"),
-        (("attributes", "coef_"), {"array": 1}, "a value refers to array 1 when 0 of"),
+        (("attributes", "coef_"), {"array": 1}, "a value refers to array 1, but 0 of"),
         (("attributes", "coef_"), {"pickle": "x"}, "does not encode a value"),
         (("certificate", "dual_gap_"), [0.0, 0.0, 0.0], "certificate in the header differs"),
     ],

@@ -389,7 +389,7 @@ def test_many_points_are_a_density_over_the_regions(ax, labelled):
         ({"curvature": -2.0}, "fitted with curvature=-1.0; got curvature=-2.0"),
         ({"margin": -1.0}, "positive finite hyperbolic distance; got -1.0"),
         ({"resolution": 0}, "an integer of at least 2; got 0"),
-        ({"X": np.zeros((3, 5))}, "2 coordinates, like the training data of PoincareSVC; got 5 coordinates"),
+        ({"X": np.zeros((3, 5))}, "2 coordinates per point, like the training data of PoincareSVC; got 5"),
         ({"X": [[2.0, 0.0]]}, "outside the open ball"),
     ],
 )

@@ -170,7 +170,7 @@ def test_many_points_are_a_density_in_the_square_that_is_shown(ax, data):
         ),
         (
             lambda X, y: TangentDisplay.from_estimator(PoincareSVC("mean", curvature=-C).fit(X, y), np.zeros((3, 5))),
-            "2 coordinates, like the training data of PoincareSVC; got 5 coordinates",
+            "2 coordinates per point, like the training data of PoincareSVC; got 5",
         ),
     ],
 )

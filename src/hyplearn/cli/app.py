@@ -144,8 +144,9 @@ IN_SHELL = (
     (r"pass the absolute curvature c of your embedding", "pass the --curvature of your embedding"),
     (r"set curvature to that", "set --curvature to that"),
 )
-# For each option of ``hyplearn fit`` that advice may name: pairs of a regular expression for this advice and its
-# replacement in commands without this option.
+# Advice in error messages may name an option of ``hyplearn fit`` that other commands do not have. For each such option,
+# OF_FIT contains pairs of a regular expression, which matches the advice, and the text that replaces it in commands
+# without the option.
 OF_FIT = {
     "outside": ((r', pass --outside "?project"?', ""), (r", or model= with an estimator [^.]*", "")),
     "curvature": (
@@ -284,8 +285,8 @@ def _file_to_replace(output: Path | None = None, data: Path | None = None, **_: 
 def explained(error: Exception, options: Collection[str] = tuple(OF_FIT)) -> str:
     """Return an error message for users of the command line; messages about unexpected errors recommend --debug.
 
-    ``options`` contains the names of the command's options. Advice to use other options of ``hyplearn fit`` is
-    replaced.
+    ``options`` contains the names of the command's options. If the message recommends an option of ``hyplearn fit``
+    that is not among them, this advice is removed, or replaced with advice that applies.
     """
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if not isinstance(error, EXPECTED):

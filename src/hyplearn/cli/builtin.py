@@ -120,7 +120,10 @@ def demo(
 
 
 def demonstrate(models: dict[str, Any], shown: Sequence[str], output: Path, folds: int) -> Outcome:
-    """Cross-validate classifiers on the mammals data, draw those in ``shown``, and write a page of the last one."""
+    """Cross-validate classifiers on the mammals data, and draw those in ``shown``.
+
+    Also write an interactive page for the last classifier in ``shown``.
+    """
     mammals = load_mammals()
     X, y, parents = mammals.data, mammals.target, mammals.parents
     scores = compare(models, X, y, folds, seed=0)

@@ -25,10 +25,11 @@ from hyplearn.plotting.canvas import shorten
 from hyplearn.progress import report_steps
 from hyplearn.types import Array
 
-# Maximum number of rows in the printed table of confusions. The output of --json contains the whole confusion matrix.
+# Maximum number of rows in the printed table of the largest confusions. The output of --json contains the whole
+# confusion matrix.
 MOST_SHOWN = 10
-# Maximum length of class names in the table of confusions, so that each row fits into 80 characters. Longer names
-# are shortened.
+# Maximum length of class names in the table of the largest confusions, so that each row fits into 80 characters. Longer
+# names are shortened.
 MOST_LETTERS = 22
 NOTE = (
     "The first row is the saved model; its scores are optimistic if it was fitted\n"
@@ -38,7 +39,7 @@ NOTE = (
 )
 # Values of C among which the Euclidean baselines choose.
 COSTS = (1.0, 100.0, 1e4)
-# Number of bins of the calibration error.
+# Number of bins from which the calibration error is computed.
 BINS = 15
 _macro_f1 = partial(f1_score, average="macro", zero_division=0.0)
 COLUMNS = ("classifier", "accuracy", "macro-F1", "log-loss", "ECE", "time")

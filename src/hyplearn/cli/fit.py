@@ -93,11 +93,11 @@ def _classifier(name: str, reference: str | None, c: str | None, **parameters: A
     known = CLASSIFIERS[name]().get_params()
     if reference is not None:
         if "reference" not in known:
-            raise typer.BadParameter(f"{name} has no reference point. Omit this option.", param_hint="--reference")
+            raise typer.BadParameter(f"{name} uses no reference point. Omit --reference.", param_hint="--reference")
         parameters["reference"] = _reference(reference)
     if c is not None:
         if "C" not in known:
-            raise typer.BadParameter(f"{name} has no cost C. Omit this option.", param_hint="--c")
+            raise typer.BadParameter(f"{name} has no cost parameter C. Omit --c.", param_hint="--c")
         parameters["C"] = _cost(c)
     return classifier_named(name, **parameters)
 

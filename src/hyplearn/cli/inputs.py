@@ -1,4 +1,4 @@
-"""Read points from any file that :func:`hyplearn.open_points` supports, and load classifiers, for the commands."""
+"""Functions with which the commands load classifiers, and read points from all files that ``open_points`` supports."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -79,8 +79,8 @@ def open_data(
     If ``points`` is None and the model was fitted on named columns of a table, the same columns are the coordinates.
 
     If ``labelled`` is False, no labels are read, and the column that ``label`` names is not used as a coordinate. If
-    ``labelled`` is True and ``label`` is None, the labels are found by naming conventions or, in a table, by the
-    classes of the model.
+    ``labelled`` is True and ``label`` is None, the labels are found by naming conventions. If a model is given, the
+    label column of a table can also be found because it contains classes of the model.
     """
     names = points.split(",") if points and "," in points else points
     fitted = getattr(model, "feature_names_in_", None)

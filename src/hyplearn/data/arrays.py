@@ -161,7 +161,7 @@ def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]
 def _refuse_objects(dtype: np.dtype[Any], name: str) -> None:
     if dtype.hasobject:
         raise ValueError(
-            f"{name} holds Python objects, which are not unpickled, because that could run arbitrary code.\n"
+            f"{name} holds Python objects, which are not loaded, because unpickling them could run arbitrary code.\n"
             "Save numbers instead, or convert the objects to strings with astype(str)."
         )
 

@@ -115,7 +115,7 @@ class DaskPoints(PointSource):
         return list(groups.items())
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """Iterate over the chunks, which are fetched to the client one at a time."""
+        """Iterate over the chunks, transferring one at a time from the workers to the client."""
         for start, one in zip(self._starts[first:], self._chunks[first:], strict=True):
             X, y, weights = self._gathered([one])[0]
             yield Block(X, y, weights, start)

@@ -39,8 +39,8 @@ MOST = 0.02
 # SAMPLE_PER_CLASS rows per class if that is more.
 SAMPLE, SAMPLE_PER_CLASS = 2**11, 128
 # Newton's method for the centres takes at most STEPS steps, none longer than LONGEST, and stops when no centre moves by
-# more than SHORTEST, in units of 1/√c. When the fences are estimated, FENCE_STEP replaces SHORTEST. Convergence is
-# quadratic in at most FEW_DIMENSIONS dimensions, so the error is then about FENCE_STEP squared.
+# more than SHORTEST, in units of 1/√c. When the fences are estimated, FENCE_STEP replaces SHORTEST. In up to
+# FEW_DIMENSIONS dimensions, the method converges quadratically, so the error is then about FENCE_STEP squared.
 STEPS, LONGEST, SHORTEST, FENCE_STEP = 50, 2.0, 1e-7, 1e-3
 # Number that is added to the diagonal of the Hessians, so that rounding does not make them singular.
 RIDGE = 1e-9
@@ -130,11 +130,12 @@ def _near_centres(sample: LabelledBlock, data: TrainingData) -> Array | None:
     r"""Return starting points for the search for the robust centres, or None if it is proven that no row is far.
 
     All distances are in units of 1/√c. Let R be the largest distance of a row from the origin, and D the largest
-    distance of a centre from the origin. For each class, compute the third quartile of the distances of its rows from
-    the origin, and let q be the smallest of these quartiles. Then the distance of a row from the centre of its class is
-    at most R + D, and the fence is at a distance of at least q - D + B from the centre, where B = BEYOND. Hence no row
-    is far if :math:`2 D \le q + B - R`. The code requires this for D + FENCE_STEP instead of D, because the centres of
-    fences are computed with an error.
+    distance of a robust centre from the origin. For each class, compute the third quartile of the distances of its rows
+    from the origin, and let q be the smallest of these quartiles. By the triangle inequality, every row is within R + D
+    of the centre of its class, and the third quartile of the distances from this centre is at least q - D. With
+    B = BEYOND, only rows at a distance of more than q - D + B from the centre can be far. Hence no row is far if
+    :math:`2 D \le q + B - R`. The code requires this for D + FENCE_STEP instead of D, because the centres of fences are
+    computed with an error.
     """
     n_classes, c = data.n_classes, data.c
     M = np.zeros((n_classes, data.n_features))

@@ -53,7 +53,7 @@ class Folding:
         self.merge, self.pending, self.n_blocks = merge, list(pending), n_blocks
 
     def add(self, part: Any) -> None:
-        """Add the part of the next block."""
+        """Add the part that was computed for the next block."""
         self.pending.append(part)
         self.n_blocks += 1
         full = self.n_blocks
@@ -102,12 +102,12 @@ def summed(parts: Sequence[Any]) -> Any:
 
 @in_any_order
 def columns_summed(parts: Sequence[Any]) -> tuple[Any, ...]:
-    """Add tuples of arrays or numbers element by element."""
+    """Add the arrays or numbers at the same position of all tuples."""
     return tuple(summed(column) for column in zip(*parts, strict=True))
 
 
 def columns_joined(parts: Sequence[Any]) -> tuple[Array, ...]:
-    """Concatenate tuples of arrays element by element; if there is only one tuple, its arrays are not copied."""
+    """Concatenate the arrays at the same position of all tuples; the arrays of a single tuple are not copied."""
     return tuple(joined(column) for column in zip(*parts, strict=True))
 
 

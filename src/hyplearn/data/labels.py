@@ -54,7 +54,7 @@ def as_objects(labels: Iterable[Any]) -> Array:
 
 
 def as_strings(labels: Array) -> Array:
-    """Convert an object array of strings to a string dtype if this preserves every label; otherwise return it."""
+    """Convert an object array of strings to a string dtype if this preserves every label; else return it unchanged."""
     if labels.dtype != object or not len(labels) or not all(isinstance(label, str) for label in labels):
         return labels
     array = labels.astype(str)
@@ -78,7 +78,7 @@ def check_present(labels: Sequence[Any], start: int = 0) -> None:
 
 
 def _is_missing(label: Any) -> bool:
-    """Return whether a label is None, pandas.NA, or unequal to itself, such as NaN and NaT."""
+    """Return whether a label is None, pandas.NA, or a value that is not equal to itself, such as NaN or NaT."""
     if label is None or isinstance(label, str):
         return label is None
     try:
@@ -91,8 +91,8 @@ def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
     """Return the sorted distinct labels, and for each row the index of its label among them.
 
     Integers in a small range and floats with two distinct values are encoded without sorting the rows, which is faster.
-    Objects are compared with Python's ``==``, because NumPy ignores trailing NULs when it compares strings. For error
-    messages, ``start`` is the position of ``y[0]`` in the source.
+    Objects are compared with Python's ``==``, because NumPy ignores trailing NULs when it compares strings. The
+    position ``start`` of ``y[0]`` in the source is used only in error messages.
     """
     if (offsets := _offsets(y)) is not None:
         present = np.bincount(offsets) > 0
@@ -129,7 +129,7 @@ def class_sizes(y: Array, start: int = 0) -> tuple[Array, Array]:
 
 
 def _offsets(y: Array) -> Array | None:
-    """Subtract the smallest label from integer labels; return None if they are not integers or their range is large."""
+    """Return the labels minus the smallest label, or None if they are not integers or span a large range."""
     if y.dtype.kind not in "iu" or not len(y):
         return None
     low, high = int(y.min()), int(y.max())

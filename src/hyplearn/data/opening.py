@@ -63,14 +63,15 @@ def open_points(
             A list, or an object whose ``__iter__`` always starts at the first block. Each block must fit into memory.
     points : str or sequence of str, optional
         In a table, the names of the coordinate columns; by default all numeric columns except the label and the
-        weight. In a file of named arrays, the name of the array of points; by default the only one of X, x, points,
-        embedding, embeddings, data, X_train and x_train that exists, or else the only two-dimensional array of floats.
-        For AnnData, the same as `basis`.
+        weight. In a file of named arrays, the name of the array of points; by default whichever of X, x, points,
+        embedding, embeddings, data, X_train and x_train exists, or else the only two-dimensional array of floats. An
+        error is raised if there are several candidates. For AnnData, the same as `basis`.
     label : str or array-like, optional
-        In a table or an AnnData object, the name of the label column; by default the only one of label, labels, target
-        and class that exists, or else, in a table, the only non-numeric column that is not called name. In a file of
-        named arrays, the name of the array of labels; by default y for X, y_train for X_train, and so on, or else the
-        only one of y, label, labels and target that exists. For points in a single array, the labels themselves.
+        In a table or an AnnData object, the name of the label column; by default whichever of label, labels, target and
+        class exists, or else, in a table, the only non-numeric column that is not called name. In a file of named
+        arrays, the name of the array of labels; by default y for X, y_train for X_train, and so on, or else whichever
+        of y, label, labels and target exists. An error is raised if there are several candidates. For points in a
+        single array, the labels themselves.
     weight : str or array-like, optional
         Name of the column or array of sample weights, or the weights themselves. By default all weights are 1.
     basis : str, optional

@@ -160,8 +160,8 @@ class PointSource(ABC):
     def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
         """Run one pass: compute ``function(block, *arguments)`` for every block and merge the results in order.
 
-        If ``build`` is given, the function is called with ``build(piece)`` for every piece of a block, instead of with
-        the block.
+        If ``build`` is given, each block is split into pieces, and the function is called with ``build(piece)`` for
+        each piece, not with the whole block.
         """
         self.n_passes += 1
         if build is not None:

@@ -123,7 +123,7 @@ class Encoder:
 
 @dataclass(frozen=True)
 class EncodedPoints:
-    """Labelled blocks of points in memory; passes use their class indices and gaps instead of computing these again."""
+    """Labelled blocks of points in memory; their class indices and gaps are stored and need not be recomputed."""
 
     points: PointSource
     blocks: list[LabelledBlock]
@@ -138,8 +138,8 @@ class EncodedPoints:
     ) -> Any:
         """Run one pass: compute ``function(block, *arguments)`` for every labelled block, and merge the results.
 
-        If ``build`` is given, the function is called with ``build(piece)`` for every piece of a block, instead of with
-        the block. The pass is counted and reported by ``points``.
+        If ``build`` is given, each block is split into pieces, and the function is called with ``build(piece)`` for
+        each piece, not with the whole block. The source ``points`` counts the pass and reports its progress.
         """
         self.points.n_passes += 1
         if build is not None:
@@ -245,12 +245,13 @@ class TrainingData:
         return LabelledBlock(*self.fold(_columns, columns_joined))
 
     def subsampled(self, most: int, sides: Array | None = None) -> tuple[LabelledBlock, bool]:
-        """Return a subsample of at most about ``most`` rows, and whether rows were left out.
+        """Return a subsample of roughly ``most`` rows or fewer, and whether rows were left out.
 
         ``sides`` maps each class to the number of its group, which is 0 or 1 in a binary problem; by default, each
-        class is a separate group. If rows are left out, at most about ``most`` divided by the number of groups are kept
-        from each group, and their weights are increased to represent the rows that were left out. The selection is
-        reproducible: it depends only on ``most``, the number of rows of each group, and each row's group and position.
+        class is a separate group. If rows are left out, each group keeps roughly ``most`` divided by the number of
+        groups, or fewer, and the weights of the kept rows are increased to represent the rows that were left out. The
+        selection is reproducible: it depends only on ``most``, the number of rows of each group, and each row's group
+        and position.
         """
         sides = np.arange(self.n_classes) if sides is None else sides
         counts = np.bincount(sides, self.counts).astype(np.int64)
@@ -307,9 +308,10 @@ def _weighted(part: LabelledBlock, strides: Array) -> tuple[Array, Array, Array,
 
 
 def subsample_strides(counts: Array, most: int) -> Array:
-    """Return a stride k for each class: keeping one in k rows of each class gives at most about ``most`` rows in total.
+    """Return a stride k for each class: one in k of its rows is kept, so that roughly ``most`` rows or fewer remain.
 
-    If rows are left out, at most about ``most / len(counts)`` rows of each class are kept.
+    All strides are 1 if there are at most ``most`` rows. Otherwise, roughly ``most / len(counts)`` rows or fewer
+    remain of each class.
     """
     if counts.sum() <= most:
         return np.ones_like(counts)

@@ -115,7 +115,7 @@ def load_fashion_mnist_images(*, data_home: Location | None = None) -> Bunch:
     Returns
     -------
     Bunch
-        With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``target_names``.
+        Object with the fields ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``target_names``.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def load_cifar10_images(*, data_home: Location | None = None) -> Bunch:
     Returns
     -------
     Bunch
-        With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``target_names``.
+        Object with the fields ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``target_names``.
     """
     folders = search_folders(data_home, "cifar-10-batches-bin")
     advice = (
@@ -184,7 +184,7 @@ def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
     Returns
     -------
     Bunch
-        With ``X_train``, ``y_train``, ``X_test`` and ``y_test``.
+        Object with the fields ``X_train``, ``y_train``, ``X_test`` and ``y_test``.
     """
     path = _find(
         IMAGENET,
@@ -222,7 +222,8 @@ def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
     Returns
     -------
     Bunch
-        With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``reference_points`` (None if their file is missing).
+        Object with the fields ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``reference_points`` (None if their
+        file is missing).
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The mammals of WordNet, which are bundled with the package, and the embeddings published with the paper.
+"""The mammals data set, which is bundled with the package, and the embeddings published with the paper.
 
-The paper is by Chien, Pan, Tabaghi and Milenkovic (2021). Published embeddings are read from disk or
-downloaded, and their checksums are verified.
+The mammals are nouns of WordNet. The paper is by Chien, Pan, Tabaghi and Milenkovic (2021). Published embeddings are
+read from disk or downloaded, and their checksums are verified.
 """
 
 import csv
@@ -218,7 +218,8 @@ def fetch_olsson(*, data_home: str | os.PathLike[str] | None = None, download_if
     Returns
     -------
     Bunch
-        With ``X_train``, ``y_train``, ``X_test``, ``y_test``, ``reference_points`` (one per class) and ``DESCR``.
+        Object with the fields ``X_train``, ``y_train``, ``X_test``, ``y_test``, ``reference_points`` (one per class)
+        and ``DESCR``.
 
     Raises
     ------
@@ -239,7 +240,7 @@ def fetch_cifar10(*, data_home: str | os.PathLike[str] | None = None, download_i
     Returns
     -------
     Bunch
-        With the same fields as in :func:`fetch_olsson`.
+        Object with the same fields as the result of :func:`fetch_olsson`.
     """
     return fetch_embedding("cifar", data_home, download_if_missing)
 
@@ -255,7 +256,7 @@ def fetch_fashion_mnist(*, data_home: str | os.PathLike[str] | None = None, down
     Returns
     -------
     Bunch
-        With the same fields as in :func:`fetch_olsson`.
+        Object with the same fields as the result of :func:`fetch_olsson`.
     """
     return fetch_embedding("fashion-mnist", data_home, download_if_missing)
 
@@ -299,8 +300,9 @@ def _integers(labels: Array) -> Array:
     return integers
 
 
-# Pooch is not used here, because it would add 8 packages and save only about 30 lines. Moreover, it has no
-# ``download_if_missing=False``, and its error for a missing network does not suggest a next step (pooch 1.9).
+# Pooch is not used here, because it would add 8 packages and save only about 30 lines. Moreover, it has no equivalent
+# of ``download_if_missing=False``, and the error that it raises without a network connection does not suggest a next
+# step (pooch 1.9).
 def published_content(name: str, home: Path, download_if_missing: bool, publication: Publication) -> bytes:
     """Return the contents of a published file, which is read from HYPLEARN_DATA or ``home``, or downloaded to ``home``.
 

@@ -53,8 +53,8 @@ def fetch_web_of_life(*, data_home: str | os.PathLike[str] | None = None, downlo
     Returns
     -------
     Bunch
-        With ``names``, ``parents``, ``lengths``, ``ranks`` of shape (20603, 7), ``rank_names``, ``newick`` and
-        ``DESCR``.
+        Object with the fields ``names``, ``parents``, ``lengths``, ``ranks`` of shape (20603, 7), ``rank_names``,
+        ``newick`` and ``DESCR``.
 
     Raises
     ------

@@ -106,7 +106,10 @@ class Sphere(NamedTuple):
         return self.side * (np.sqrt(squared_distances(X, self.p)) / np.sqrt(gaps) / np.sqrt(gap_p))
 
     def linear_form(self, c: float) -> tuple[Array, float]:
-        """Return a vector a and a number k such that ``(⟨x, a⟩ + k) / (1 - c‖x‖²)`` increases with the level of x."""
+        """Return a and k such that ``(⟨x, a⟩ + k) / (1 - c‖x‖²)`` increases with the level of a point x.
+
+        The result is a vector a and a number k. Levels are defined in :meth:`levels`.
+        """
         return -2 * self.side * self.p, self.side * (1 / c + float(self.p @ self.p))
 
     def distance_at(self, levels: Any, c: float) -> Any:
@@ -178,8 +181,8 @@ def boundaries_of(U: Array, intercepts: Array, centres: Array, *, c: float) -> l
     axes = np.stack([form.axis for form in forms])
     far = np.array([form.far for form in forms])
     points = from_frame(far[:, None] * axes, centres, c=c)
-    # Floats are sparse close to the rim, so a computed point may be at a wrong distance from the centre. In that case,
-    # the boundary counts as empty.
+    # Floats are sparse close to the rim, so a computed point may lie at the wrong distance from its centre. The
+    # boundary is then treated as empty.
     reached = np.abs(distance(points, centres, c=c) - np.abs(far)) * math.sqrt(c) <= 0.1
     normals = transport(axes, centres, points, c=c)
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
@@ -195,16 +198,16 @@ def boundaries_of(U: Array, intercepts: Array, centres: Array, *, c: float) -> l
 
 
 class _Form(NamedTuple):
-    """Kind of a boundary ("" if it is empty), and its position relative to the centre."""
+    """Kind of a boundary ("" if it is empty), and its position relative to the fixed centre of the module docstring."""
 
     kind: str
-    # Unit vector at the centre.
+    # Unit vector at the fixed centre. It points along the axis, the geodesic about which the boundary is symmetric.
     axis: Array
-    # Signed distance along the axis from the centre to the attribute ``p`` of the Equidistant or Sphere.
+    # Signed distance, along the axis, from the fixed centre to the point ``p`` of the Equidistant or Sphere.
     far: float = 0.0
     # Attribute ``height`` of an Equidistant, or ``radius`` of a Sphere.
     size: float = 0.0
-    # Attribute ``side`` of a Sphere.
+    # Attribute ``side`` of a Sphere; other boundaries do not use this value.
     side: float = 1.0
 
 
@@ -253,7 +256,8 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
     if not square > 0:  # f has no zeros, or only one
         return None
     slope = math.sqrt(square)
-    # The root E is the quotient above / below. It has two equivalent formulas; use the one without cancellation.
+    # The root E of the quadratic equation in the docstring is the quotient above / below. Of its two equivalent
+    # formulas, use the one without cancellation.
     above, below = (a + length, slope - b) if b <= 0 else (b + slope, length - a)
     if not below > 0:
         return None
@@ -264,7 +268,7 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
 def _moved(centre: Array, axis: Array, far: float, c: float) -> Array | None:
     """Return the point on the axis at signed distance ``far`` from the centre; None if float64 cannot represent it."""
     p = from_frame(far * axis, centre, c=c)
-    # Floats are sparse close to the rim, so the computed point may be at a wrong distance from the centre.
+    # Floats are sparse close to the rim, so the computed point may lie at the wrong distance from the centre.
     return p if abs(distance(p, centre, c=c) - abs(far)) * math.sqrt(c) <= 0.1 else None
 
 

@@ -39,19 +39,20 @@ from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
 # Limits on the number of rows that are used for calibration. For K classes, the limit is ROWS_PER_CLASS · K rows, but
-# not more than CALIBRATED_ROWS. It is raised to ROWS_PER_ENTRY · K² if that is larger, because A has K² elements. In
-# addition, all rows together may have at most CALIBRATED_NUMBERS coordinates. More rows would hardly improve the
-# probabilities: each parameter that is fitted to n rows increases the log-loss by only about 1 / (2n).
+# not more than CALIBRATED_ROWS. It is raised to ROWS_PER_ENTRY · K² if that is larger, because the matrix A, which maps
+# values to scores, has K² elements. In addition, all rows together may have at most CALIBRATED_NUMBERS coordinates.
+# More rows would hardly improve the probabilities: each parameter that is fitted to n rows increases the log-loss by
+# only about 1 / (2n).
 CALIBRATED_NUMBERS, CALIBRATED_ROWS, ROWS_PER_CLASS, ROWS_PER_ENTRY = 2**21, 2**16, 2**13, 64
 # Values are compared after they have been divided by the largest absolute value and rounded to this number of decimals,
 # because identical rows may have values that differ in their last bits.
 SAME_VALUE = 9
-# TOL is the relative duality gap at which the final fit of A and b stops. CHOICE_TOL is the gap at which the fits that
-# choose the prior variance stop. LARGEST is log10 of the largest prior variance that is tried, for values that have
-# been divided by the root mean square of the values of their problem.
+# TOL is the relative duality gap at which the final fit of the matrix A and the offsets b stops. CHOICE_TOL is the gap
+# at which the fits that choose the prior variance of A stop. LARGEST is log10 of the largest prior variance that is
+# tried. The variance refers to scaled values: the values of each problem are divided by their root mean square.
 TOL, CHOICE_TOL, LARGEST = 1e-6, 3e-3, 3
 # Tolerance of the fits in :func:`sigmoid_loss`: a fit stops if the predicted decrease of the mean loss is smaller than
-# this value. The mean losses of models with different C differ much more.
+# this value. The mean losses of models with different C differ by much more than this tolerance.
 SIGMOID_TOL = 1e-6
 # Maximum rank of the matrix A, which maps the values of all problems to scores of the classes. With many classes, a
 # higher rank would take more time and hardly change the probabilities.
@@ -119,7 +120,7 @@ class Calibration:
 
 
 def fit_calibration(values: Array, codes: Array, weights: Array, *, pinned: bool = False) -> Calibration:
-    """Fit a calibration to held-out values of shape (n, P) and to class codes, by minimising the log-loss.
+    """Fit a calibration by minimising the log-loss on held-out values of shape (n, P) with the given class codes.
 
     If ``pinned`` is True and there are two classes, the offset is 0.
     """
@@ -176,7 +177,10 @@ def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
 
 
 def own_values(values: Array, codes: Array) -> Array:
-    """Return, for each row, its value in the problem of its class; if there are two classes, in the only problem."""
+    """Return the value of each row in the binary problem of its class.
+
+    For two classes, there is only one problem, and its values are returned.
+    """
     return values[np.arange(len(values)), codes] if values.shape[1] > 1 else values[:, 0]
 
 

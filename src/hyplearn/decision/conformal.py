@@ -107,7 +107,7 @@ def p_values(scores: Sequence[Array], held_out: HeldOut, groups: Array) -> Array
     scores : sequence of ndarray of shape (n, K)
         For each fold f, the scores of the new rows for all classes, computed with the model fitted without fold f.
     held_out : HeldOut
-        Held-out scores of the training rows. A row of weight w counts like w rows.
+        Held-out scores of the training rows. A row of weight w counts as w rows.
     groups : ndarray of int of shape (K,)
         Group of each class. The scores of a class are compared with those of the rows of all classes in its group.
 
@@ -162,7 +162,7 @@ def proved_coverage(coverage: float, n: int, folds: int) -> float:
     .. math:: 1 - 2 \alpha - \frac{2 (1 - 1/F)}{n/F + 1}, \quad \alpha = 1 - \text{coverage}, \; F = \text{folds}
 
     The bound holds for n exchangeable rows; if classes are calibrated separately, n is the number of rows of the class.
-    The true coverage is close to the requested coverage if the model does not depend much on single rows.
+    The true coverage is close to the requested coverage if the model does not depend much on individual rows.
 
     Examples
     --------
@@ -245,14 +245,14 @@ def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | Non
 
 
 class _Totals(NamedTuple):
-    """Total distance of each row to its nearest rows, as ``sums + last``.
+    """Total distance of each row to its m nearest rows, which is ``sums + last`` (see :class:`Neighbours`).
 
     The rows are in the order in which the nearest-neighbour tree stores them.
     """
 
-    # Sum of the distances from each row to its nearest rows, without the farthest of them.
+    # Sum of the distances from each row to its m - 1 nearest rows.
     sums: Array
-    # Distance from each row to the farthest of its nearest rows.
+    # Distance from each row to its m-th nearest row.
     last: Array
     weights: Array
     # Smallest element of ``sums`` in each box of the nearest-neighbour tree.
@@ -285,15 +285,14 @@ class _Rows(NamedTuple):
         return nearest(self.tree, X, _gaps(X, self.c), k, self.c)[0]
 
     def weight_drawn_below(self, X: Array, least: Array, sums: Array, last: Array, weights: Array) -> Array:
-        """Return, for each point, the summed weight of the rows whose total distance would drop below ``least``.
+        """For each point x, return the weight of the rows whose total distance drops below ``least`` if x is added.
 
-        The result for a point describes what happens if only this point is added to the rows.
-
-        The total distance of a row to its m nearest rows is ``sums + last``, where ``last`` is the distance to the m-th
-        nearest row (see :class:`Neighbours`). If an added point is nearer than the m-th nearest row, it replaces this
-        row, and the total distance decreases. It drops below ``least`` for only a few rows. Boxes of the tree that
-        cannot contain such rows are skipped, based on their distances to the point, their smallest sums and their
-        largest total distances.
+        Each point is added to the rows separately. The total distance of a row to its m nearest rows is
+        ``sums + last``, where ``last`` is the distance to the m-th nearest row (see :class:`Neighbours`). If an added
+        point is nearer than the m-th nearest row, it replaces this row, and the total distance decreases. The total
+        distance drops below ``least`` for only a few rows. A box of the tree that cannot contain such rows is skipped.
+        This is decided from the distance between the point and the box, and from the smallest element of ``sums`` and
+        the largest total distance in the box.
         """
         totals, c, out = _Totals.of(self.tree, sums, last, weights), 0.0 if self.c is None else self.c, np.zeros(len(X))
         _add_drawn_below(X, _gaps(X, self.c), least, self.tree, totals, c, out)
@@ -308,8 +307,8 @@ def _gaps(X: Array, c: float | None) -> Array:
 def _add_drawn_below(Q, gaps_q, least, tree, totals, c, out):  # type: ignore[no-untyped-def]
     """Compute the result of :meth:`_Rows.weight_drawn_below` for the rows of Q, and add it to ``out``.
 
-    The result for a row of Q is the sum of the weights of the rows of the tree with ``sums + last >= least`` and
-    ``sums + distance < least``, where ``distance`` is the distance from the row of the tree to the row of Q.
+    For a row q of Q, this is the total weight of the rows in the tree whose total distance ``sums + last`` is at least
+    ``least``, but becomes smaller than ``least`` if ``last`` is replaced with the distance to q.
     """
     X, gaps, _, bounds, lower, upper, widest = tree
     sums, last, weights, least_sums, largest = totals

@@ -208,9 +208,11 @@ class Decision:
 
     @property
     def _threshold(self) -> float | None:
-        """Level ``‖w‖ sinh(√c d)`` at which the score of a binary model is 0.
+        """Level at which the score of a binary model is 0; None if predictions cannot be computed from levels.
 
-        The result is None if predictions cannot be computed from levels.
+        The level of a point is ``‖w‖ sinh(√c d)``, where d is its signed distance to the hyperplane. Levels can be used
+        for the link "arsinh", if the score increases with this distance and the boundary is not too far from the
+        hyperplane (see FARTHEST).
         """
         if self.link != "arsinh" or not self.is_binary:
             return None
@@ -261,8 +263,8 @@ class Decision:
     def margins(self, X: Array, gaps: Array, own: Iterable[Array]) -> Array:
         """Return, for each problem, the smallest signed distance of the points from the boundary.
 
-        Distances are negative for points on the wrong side of the boundary. ``own`` yields one array per problem. It
-        contains 1 for points of the positive class, -1 for points of the other classes, and 0 for points to leave out.
+        Distances are negative for points on the wrong side of the boundary. For each problem, ``own`` yields an array
+        with 1 for points of the positive class, -1 for points of the other classes, and 0 for points to leave out.
         """
         boundaries = self.boundaries
         assert boundaries is not None
@@ -344,7 +346,7 @@ class Decision:
         return float(levels[code] if not self.is_binary else (code - 0.5) * levels[0])
 
     def _levels(self) -> Array:
-        """Return the intercept of each score: the intercept of its value, calibrated if there is a calibration."""
+        """Return the intercept of each score: ``intercepts``, converted to scores if there is a calibration."""
         return self.intercepts if self.calibration is None else self.calibration.scores(self.intercepts[None])[0]
 
     @property
@@ -358,8 +360,8 @@ class Decision:
     def leader(self, a: int, b: int) -> int | None:
         """Return the code of the class, a or b, that has the higher score; None if the scores are equal.
 
-        There must be no boundary between the two classes. Their scores are compared at the centre or, if they are equal
-        there, far from the centre.
+        Call this method only if there is no boundary between the two classes. The scores are compared at the centre or,
+        if they are equal there, far from the centre.
         """
         ahead = self._class_weights(a)[0] - self._class_weights(b)[0]
         total = ahead + self._class_level(a) - self._class_level(b) or ahead

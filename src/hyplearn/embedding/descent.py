@@ -28,13 +28,13 @@ from hyplearn.types import Array
 
 # Number of points up to which a full eigendecomposition is as fast as Lanczos' method for the lowest eigenvalues.
 SMALL = 400
-# Number of recent steps that L-BFGS stores; 10 is a usual value. Each of them takes two arrays of the size of X.
+# Number of recent steps that L-BFGS stores; 10 is a usual value. Each step takes two arrays of the size of X.
 MEMORY = 10
 # Maximum number of step lengths that a line search tries before it fails. Each is half of the previous one, so the
 # last is about 2e-9 times the first.
 MOST_HALVINGS = 30
-# A step is accepted if it achieves at least this fraction of the decrease that the slope predicts (Armijo's rule). The
-# value 1e-4 is usual.
+# A step is accepted if it achieves at least this fraction of the decrease that the slope predicts (Armijo's rule);
+# 1e-4 is the usual value.
 ARMIJO = 1e-4
 # Bound on the relative rounding error of the objective. Divided by the gap 1 - ‖x‖² of a point x, it also bounds the
 # hyperbolic distance from x to the nearest points that float64 can represent.
@@ -46,7 +46,7 @@ SMALLEST_GAP = 4 * np.finfo(np.float64).eps
 # Number of blocks into which rows are divided for threads. It is fixed, and sums over blocks are added in order, so
 # that results do not depend on the number of threads.
 BLOCKS = 16
-# Number of points below which no threads are used, because starting threads would take longer than they save.
+# Number of points below which no threads are used, because starting them would take more time than they save.
 FEW = 200
 
 # Function that takes points and returns the objective and its gradient.
@@ -66,7 +66,7 @@ class Hydra(NamedTuple):
 
     @classmethod
     def of(cls, D: Array, d: int) -> Self:
-        """Compute the d lowest eigenpairs of the matrix ``cosh D_ij`` for distances D in curvature -1."""
+        """Compute the d lowest eigenpairs of the matrix ``cosh D_ij``; D contains distances for curvature -1."""
         # BLAS is limited to one thread, because its results depend on the number of threads.
         with threadpool_limits(limits=1, user_api="blas"):
             values, vectors = _lowest(np.cosh(D), d)
@@ -210,8 +210,8 @@ def _search(
     The result is None if the search fails.
     """
     slope = float(np.vdot(gradient, direction))
-    # Steps are limited to 1, the radius of curvature, because the quadratic model of the objective is not valid for
-    # longer steps.
+    # Steps are limited to length 1 (the radius of curvature), because the quadratic model of the objective is not valid
+    # for longer steps.
     longest = float(np.max(np.linalg.norm(direction, axis=1)))
     if longest > 1:
         direction, slope = direction / longest, slope / longest

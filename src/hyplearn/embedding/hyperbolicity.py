@@ -79,12 +79,12 @@ class Hyperbolicity:
 
     @property
     def hyperbolic_distortion(self) -> float:
-        """Distortion of the embedding by :class:`HyperbolicMDS` with the best curvature."""
+        """Distortion of the hyperbolic embedding in ``n_components`` dimensions, by :class:`HyperbolicMDS`."""
         return _distortion(self.hyperbolic_distances, self.distances)
 
     @property
     def flat_distortion(self) -> float:
-        """Distortion of the embedding by multidimensional scaling in Euclidean space of the same dimension."""
+        """Distortion of the Euclidean embedding in ``n_components`` dimensions, by multidimensional scaling."""
         return _distortion(self.flat_distances, self.distances)
 
     @property
@@ -288,8 +288,8 @@ def _along_tree(splits: Array, distances: Array) -> Array:
 def _hyperbolic_points(D: Array, n_components: int) -> tuple[float, Array]:
     """Return the curvature that :class:`HyperbolicMDS` would choose, and the embedded points in the unit ball.
 
-    No warnings are issued about distorted pairs or about a descent that did not converge, because the distortion shows
-    how good the embedding is.
+    No warnings are issued about distorted pairs or about a descent that did not converge, because the reported
+    distortion already shows how good the embedding is.
     """
     scaling = Scaling(n_components)
     c = scaling.best_curvature(D)

@@ -129,8 +129,8 @@ def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
         except ValueError:
             raise ValueError(
                 f"{path} does not start with the numbers of rows and coordinates.\n"
-                "Save the vectors with kv.save_word2vec_format(path, binary=False); read other tables with "
-                "hyplearn.datasets.load_points."
+                "Save the vectors of a gensim model with model.kv.save_word2vec_format(path, binary=False); read other "
+                "tables with hyplearn.datasets.load_points."
             ) from None
         rows, names = np.empty((n, d)), []
         for row, line in enumerate(lines):

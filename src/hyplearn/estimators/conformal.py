@@ -316,9 +316,9 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
         if len(counts) < 2 or counts.min() < 2 or len(self._codes) < self.folds:
             k = int(np.argmin(counts))
             raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes, 2 rows of each class and {self.folds} rows in total; "
+                f"{type(self).__name__} needs at least 2 classes, 2 rows in each class and {self.folds} rows in total; "
                 f"got {len(counts)} class{'es' if len(counts) > 1 else ''}, {len(self._codes)} rows in total, and "
-                f"{counts[k]} of the smallest class, {self.classes_.tolist()[k]!r}.\n"
+                f"{counts[k]} in the smallest class, {self.classes_.tolist()[k]!r}.\n"
                 "Pass more rows, or leave this class out."
             )
         if self.hierarchy is not None:

@@ -12,7 +12,7 @@ from hyplearn.solvers.platt import Sigmoids
 from hyplearn.solvers.svm.together import Problems, solve_together
 from hyplearn.types import Array
 
-# Number of held-out rows that is enough to choose C. Folds that are not needed to reach this number are not used.
+# This many held-out rows suffice to choose C. Only as many folds are used as are needed to reach this number.
 CHOICE_ROWS = 2000
 # Tolerance (relative duality gap) of the fits made to choose C. A loose value is enough to compare log-losses.
 CHOICE_TOL = 1e-3

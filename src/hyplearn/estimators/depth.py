@@ -39,8 +39,9 @@ def warn_of_depth(estimator: Any, data: TrainingData) -> None:
         first, second = estimator.classes_[one], estimator.classes_[other]
         warnings.warn(
             f"{type(estimator).__name__} uses coordinates about one centre, and the geodesics from this centre to the "
-            f"classes {first} and {second} separate only at a distance of {depth:.1f} curvature radii. The directions "
-            f"of these classes differ by about {2 * np.exp(-depth):.0e}, which is too little to distinguish them well."
+            f"classes {first} and {second} separate only at a distance of {depth:.1f} radii of curvature. The "
+            f"directions of these classes differ by about {2 * np.exp(-depth):.0e}, which is too little to distinguish "
+            "them well."
             '\nUse PoincareKernelClassifier or PoincareSVC("means"), which do not depend on a single centre.',
             UserWarning,
             stacklevel=3,

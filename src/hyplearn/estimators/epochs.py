@@ -67,10 +67,10 @@ class Extremes(NamedTuple):
 
     @classmethod
     def of(cls, part: ProblemRows, gaps: Array, normal: Array) -> Self:
-        """Compute the extreme values over the rows of a problem, for the boundary with the given normal."""
+        """Compute all fields from the rows of a problem, for the boundary with the given normal."""
         rows, y, weights = part
         present = weights > 0 if weights.size else np.ones(len(y), dtype=bool)
-        # For a point with the z features z, let ρ be √c times its distance from the reference point, and base its
+        # For a point with z features z, let ρ be √c times its distance from the reference point, and let base be its
         # element of ``rows.base``. Then base = 1 - cosh ρ and √c‖z‖ = sinh ρ, so c‖z‖² = base (base - 2).
         return cls(
             float(np.min((y * (rows @ normal))[present], initial=np.inf)),
@@ -236,10 +236,11 @@ class Halves:
         self.since = min(self.since, mistakes)
 
     def is_over(self, errors: float) -> bool:
-        """Return whether training should stop; in the next call, all passes so far count as the first half.
+        """Return whether training should stop; all passes so far then become the first half for the next call.
 
-        ``errors`` is the total sample weight of the misclassified training rows. Training should stop if neither this
-        weight nor the smallest number of mistakes in a pass has decreased by the fraction ``BETTER``.
+        The second half consists of the passes since the previous call. ``errors`` is the total sample weight of the
+        training rows that are misclassified now. Training should stop if neither this weight nor the smallest number of
+        mistakes in a pass has decreased by at least the fraction ``BETTER`` from the first half to the second.
         """
         over = self.since > (1 - BETTER) * self.before and errors > (1 - BETTER) * self.errors
         self.before, self.since, self.errors = min(self.before, self.since), np.inf, min(self.errors, errors)

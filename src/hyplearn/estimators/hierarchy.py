@@ -1,4 +1,4 @@
-"""Trees of classes, read from mappings to parents, networkx graphs and Newick strings."""
+"""Trees of classes, read from a mapping from each node to its parents, a networkx graph or a Newick string."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self

@@ -30,11 +30,12 @@ ROWS_PER_LANDMARK = 20
 # If the kernel rows are not kept in memory, the Hessian is computed from a sample of one in SAMPLE_RATIO rows.
 # SAMPLE_NUMBERS are the minimum and the maximum number of elements of the sample (16 and 56 MiB; the solver holds
 # several copies). With a smaller sample, a fit takes more passes; with a larger one, each step takes longer. The first
-# steps use a second sample instead of all rows. It has LARGER times as many rows as the first one, but at most one in
-# LARGER of all rows.
+# steps use a second sample instead of all rows. It has LARGER times as many rows as the first sample, but no more than
+# 1/LARGER of all rows.
 SAMPLE_RATIO, SAMPLE_NUMBERS, LARGER = 8, (2**21, 7 * 2**20), 8
-# The two samples (see SAMPLE_NUMBERS and LARGER) are chosen from a subsample of the points. POINT_NUMBERS is the
-# approximate number of its elements (64 MiB): the coordinates, weights, class indices and gaps 1 - c‖x‖² of its points.
+# Approximate number of array elements (64 MiB) in the subsample of points from which the two samples (see
+# SAMPLE_NUMBERS and LARGER) are chosen. The elements are the coordinates, weights, class indices and gaps
+# 1 - c‖x‖² of the points.
 POINT_NUMBERS = 2**23
 
 
@@ -63,7 +64,7 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         The kernel: :func:`~hyplearn.kernels.laplacian_kernel`, :func:`~hyplearn.kernels.secant_kernel` or
         :func:`~hyplearn.kernels.heat_kernel`.
     scale : float or "auto", default="auto"
-        Scale of the kernel in units of the curvature radius. "auto" tries the median distance between landmarks and
+        Scale of the kernel in units of the radius of curvature. "auto" tries the median distance between landmarks and
         4,096 times this distance. It then multiplies or divides the better of the two by four as long as the log-loss
         on held-out rows decreases.
     C : float or "auto", default="auto"
@@ -201,7 +202,7 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         self.decision_ = self._decide()
 
     def _samples(self, data: TrainingData, kernel_map: KernelMap) -> tuple[ClassRows, RowSource]:
-        """Return two samples of rows, which represent all rows in the solver.
+        """Return two weighted samples of rows, from which the solver estimates sums over all rows.
 
         The first sample, from which the Hessian is computed, is stored as kernel rows. The second sample is at least as
         large, and its kernel values are recomputed in every pass.

@@ -1,4 +1,4 @@
-"""Kernel features of points in the ball, for any linear method of scikit-learn."""
+"""Kernel features of points in the ball, for use with any linear model of scikit-learn."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -32,8 +32,8 @@ class HyperbolicKernelMap(BallTransformer):
     A point x becomes the row :math:`K(x, L)\, V \Lambda^{-1/2}`, where L are landmarks, by default some of the training
     points, and :math:`K(L, L) = V \Lambda V^T` (Nyström's method). If no eigenvector is left out, the inner product of
     two rows equals the kernel of their points if one of these is a landmark, and approximates it otherwise. Linear
-    methods on these rows have boundaries of any shape in the ball. If an isometry of the ball moves all points, these
-    boundaries move with them.
+    models fitted to these rows have boundaries of any shape in the ball. If an isometry of the ball moves all points,
+    these boundaries move with them.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class HyperbolicKernelMap(BallTransformer):
         kernel at large distances. With :func:`~hyplearn.kernels.heat_kernel`, boundaries are smooth, and the kernel
         decreases faster than the other two.
     scale : float or "auto", default="auto"
-        Scale of the kernel in units of the curvature radius; "auto" is the median distance between landmarks.
+        Scale of the kernel in units of the radius of curvature; "auto" is the median distance between landmarks.
     n_components : int, default=300
         Maximum number of columns and, if ``landmarks`` is None, of landmarks. With at least as many components as
         training points, all distinct points become landmarks, and the inner products of their rows equal the kernel.
@@ -61,7 +61,7 @@ class HyperbolicKernelMap(BallTransformer):
     landmarks_ : ndarray of shape (n_landmarks, n_features)
         The landmarks.
     scale_ : float
-        Scale of the kernel, in units of the curvature radius.
+        Scale of the kernel, in units of the radius of curvature.
     projection_ : ndarray of shape (n_landmarks, n_columns)
         The matrix :math:`V \Lambda^{-1/2}`, with columns in descending order of their eigenvalues. Columns with
         negligible eigenvalues, and those beyond the first ``n_components``, are left out.

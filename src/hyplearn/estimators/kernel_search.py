@@ -23,13 +23,13 @@ SEARCH_ROWS = 6000
 # rows, it holds out only the first part. With FEW_ROWS + 1 to MORE_ROWS rows, the FINALISTS best trials are repeated at
 # the end with each part held out in turn, because the best trial on one part is often not the best overall.
 FEW_ROWS, MORE_ROWS, PARTS, FINALISTS = 500, 2000, 3, 3
-# Values of C to try first, in this order, at the given scale or, if the scale is to be chosen, at the median distance
-# between landmarks. Fits with a larger C take longer, so no larger values are tried once the log-loss exceeds RISEN
-# times its smallest value so far.
+# Values of C to try first, in this order. They are tried at the given scale; if the scale is to be chosen, the median
+# distance between landmarks is used as the scale. Fits with a larger C take longer, so once the log-loss exceeds RISEN
+# times its smallest value so far, no larger values are tried.
 FIRST_COSTS, RISEN = (1.0, 10.0, 100.0, 1000.0), 1.1
-# Smallest and largest scale, relative to the median distance between landmarks. At smaller scales, too few rows are
-# within a distance of one scale from a landmark for a good fit. At larger scales, the kernel features vary so little
-# that only the other columns matter: the linear columns, which add_linear_columns appends, and the intercept.
+# Smallest and largest scale, relative to the median distance between landmarks. At smaller scales, few rows are
+# closer to a landmark than the scale, and the fit is poor. At larger scales, the kernel features vary so little that
+# only the other columns matter: the linear columns, which add_linear_columns appends, and the intercept.
 SMALLEST, LARGEST = 0.02, 4096.0
 # Factors by which a step multiplies (scale, C). At distances ρ far below the scale s, the Laplacian kernel is close to
 # 1 - ρ/s, so a larger scale has the same effect on the weights of the kernel features as a smaller C. Therefore, some

@@ -99,7 +99,7 @@ class ConeClassifier(SoftmaxClassifier):
         w, p : ndarrays of shape (n_features,)
             The point p of the boundary nearest to the centre, and the normal w of the hyperplane at p. The normal
             points towards the side of class a. Let ρ be the distance of a point from the centre, and δ its signed
-            distance from the hyperplane, in units of the curvature radius. The score of a at this point minus the
+            distance from the hyperplane, in units of the radius of curvature. The score of a at this point minus the
             score of b is :math:`\frac{\rho}{\sinh \rho} \|w\| \sinh \delta`. With ``fit_intercept=False`` this is
             exact; with an intercept it is correct to first order near p. The difference of the scores is the logarithm
             of the ratio of the softmax probabilities.
@@ -131,7 +131,7 @@ class ConeClassifier(SoftmaxClassifier):
         r"""Recompute the certificate from scratch, in plain NumPy, from ``coef_`` and ``intercept_``.
 
         For any class probabilities :math:`\pi_i` of the rows :math:`x_i`, with entropies :math:`H(\pi_i)`, a lower
-        bound of the objective P that ``fit`` minimises is
+        bound on the objective P that ``fit`` minimises is
 
         .. math:: D(\alpha) = C \sum_i H(\pi_i) - \tfrac12 \Bigl\| \sum_i \alpha_i x_i^T \Bigr\|^2,
                   \qquad \alpha_i = C (e_{y_i} - \pi_i),
@@ -173,7 +173,7 @@ class PoincareLogisticRegression(ConeClassifier):
     r"""Multinomial logistic regression in the Poincaré ball, with a certificate of optimality.
 
     Each point is mapped to a row :math:`x_i = \frac{\rho}{\sinh \rho} (\cosh \rho, \sinh \rho\, e_i, 1)`, where ρ is
-    the distance of the point from a centre m, in units of the curvature radius, and :math:`e_i` is its direction as
+    the distance of the point from a centre m, in units of the radius of curvature, and :math:`e_i` is its direction as
     seen from m. The weights W solve
 
     .. math:: \min_W \tfrac12 \sum_k \|W_k\|^2 + C \sum_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
@@ -183,9 +183,10 @@ class PoincareLogisticRegression(ConeClassifier):
     the distance, the rows are scaled to grow linearly (:func:`~hyplearn.cone.cone_coordinates`). The coefficient of the
     last column is the intercept b. Two classes are equally likely where :math:`u_0 \cosh \rho + \langle u, e \rangle
     \sinh \rho + b = 0`; here, :math:`u_0`, u and b are the differences between the coefficients of the two classes.
-    The boundary is a geodesic hyperplane, an equidistant of such a hyperplane, a horosphere, a sphere, or the empty
-    set; with ``fit_intercept=False`` it is a geodesic hyperplane or the empty set. The boundary lies on one side of the
-    geodesic hyperplane that is tangent to it at the point nearest to m (:meth:`hyperplane_between`).
+    The boundary is a geodesic hyperplane, an equidistant (a hypersurface at constant distance from a geodesic
+    hyperplane), a horosphere, a sphere, or the empty set; with ``fit_intercept=False`` it is a geodesic hyperplane or
+    the empty set. The boundary lies on one side of the geodesic hyperplane that is tangent to it at the point nearest
+    to m (:meth:`hyperplane_between`).
 
     The penalty is invariant under rotations about m, and m moves with the points unless ``reference`` is "origin" or a
     given point. The probabilities therefore do not change if an isometry of the ball moves all points. As all of W is

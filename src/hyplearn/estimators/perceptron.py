@@ -146,7 +146,7 @@ class PerceptronClassifier(StreamClassifier):
     def _keep_learned(
         self, learned: Sequence[Learned], bounds: Sequence[MistakeBounds], margins: Sequence[float]
     ) -> None:
-        """Set the fitted attributes, and warn if the last pass had mistakes."""
+        """Set the fitted attributes, and warn if mistakes were made in the last pass."""
         self.coef_ = np.stack([found.w for found in learned])
         self.n_iter_ = np.array([found.epochs for found in learned])
         self.n_updates_ = np.array([p.n_updates for p in self._perceptrons])
@@ -257,14 +257,13 @@ class PoincarePerceptron(PerceptronClassifier):
     shuffle : bool, default=True
         Whether to shuffle the rows before each pass. With fewer than 10,000 rows, the shuffled order depends only on
         the rows and the seed: the fit does not change if the rows are permuted, or if weights are replaced with copies
-        of rows. With more rows, runs of 32 consecutive rows are shuffled as wholes, which is several times as fast.
+        of rows. With more rows, blocks of 32 consecutive rows are shuffled, which is several times as fast.
     random_state : int, RandomState instance or None, default=0
         Seed of the shuffling.
     keep : {"auto", "last", "average", "best"}, default="auto"
         Which weights become ``coef_``. "last": the last weights. "average": the average over all visits. "best": the
         weights after the pass with the fewest training errors. "auto": the average, because the last weights depend
-        strongly on the last rows visited; but the last weights if they separate the training rows and the average does
-        not.
+        strongly on the last rows visited. If only the last weights separate the training rows, they are used instead.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply ``sample_weight``.
     calibration : "cross-fitted" or None, default="cross-fitted"

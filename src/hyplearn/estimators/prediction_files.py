@@ -106,7 +106,7 @@ def _results(
 ) -> Iterator[Array]:
     """Yield the predictions block by block.
 
-    Unless ``every`` is None, print progress at most once in ``every`` seconds, and at the end.
+    Print the progress at intervals of at least ``every`` seconds, and at the end; if ``every`` is None, print nothing.
     """
     done, began = 0, time.monotonic()
     reported = began
@@ -148,7 +148,10 @@ def _plain(result: Array, estimator: Any) -> Array:
 
 
 def _check_writable(names: Sequence[str]) -> None:
-    """Raise if a name contains a NUL, at which NumPy and Arrow may cut it off, or a surrogate, which UTF-8 lacks."""
+    """Raise if a name contains a NUL or a surrogate.
+
+    NumPy and Arrow may truncate a name at a NUL, and UTF-8 cannot encode surrogates.
+    """
     for name in names:
         if "\0" in name or name.encode(errors="replace").decode() != name:
             raise ValueError(

@@ -35,7 +35,7 @@ class SoftmaxClassifier(BallClassifier):
 
     @abstractmethod
     def _plain_rows(self, c: float) -> Callable[[Array], Array]:
-        """Return a function that computes the training rows of points in plain NumPy, to verify the certificate."""
+        """Return a function that computes training rows for given points in plain NumPy, to verify the certificate."""
 
     @property
     def _W(self) -> Array:  # noqa: N802, the symbol in the formulas

@@ -75,10 +75,11 @@ class PoincareSVC(StreamClassifier):
     or, with ``loss="hinge"``, the same problem in which the maximum is not squared. By default the features are
     :func:`~hyplearn.cone.cone_coordinates` about the mean of all points, or about the mean of the class that is
     separated from the rest, if there are more than two classes and their means are far from the mean of all points.
-    The boundary is then a generalised sphere: a geodesic hyperplane, an equidistant of a geodesic hyperplane, a
-    horosphere or a sphere (see ``boundaries_``). With ``fit_intercept=False`` it is always a geodesic hyperplane. With
-    ``reference=`` the features are coordinates relative to a reference point p, and the boundary is the geodesic
-    hyperplane through p with normal w: the SVM of Chien, Pan, Tabaghi and Milenkovic (2021), called the paper below.
+    The boundary is then a generalised sphere: a geodesic hyperplane, an equidistant (a hypersurface at constant
+    distance from a geodesic hyperplane), a horosphere or a sphere (see ``boundaries_``). With ``fit_intercept=False``
+    it is always a geodesic hyperplane. With ``reference=`` the features are coordinates relative to a reference point
+    p, and the boundary is the geodesic hyperplane through p with normal w: the SVM of Chien, Pan, Tabaghi and
+    Milenkovic (2021), called the paper below.
 
     The model also keeps dual variables α, which prove how close w is to the optimum: ``dual_gap_`` is a proven bound,
     and :meth:`verify` recomputes it.
@@ -106,7 +107,7 @@ class PoincareSVC(StreamClassifier):
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         The loss: the squared hinge, as in the code of the paper's authors, or the hinge, as in the paper's theorem.
     margin : {"bound", "exact"}, default="bound"
-        The margin to maximise for boundaries through a reference point p. "bound": the paper's lower bound of the
+        The margin to maximise for boundaries through a reference point p. "bound": the paper's lower bound on the
         hyperbolic margin; the features are frame coordinates, whose norm is the distance d from p. "exact": the
         hyperbolic margin itself; the norm of the features is ``sinh(√c d) / √c`` with c = -curvature, so points far
         from p dominate. With ``reference=None``, "bound" has no effect, and "exact" requires ``C=numpy.inf``: it finds
@@ -155,8 +156,8 @@ class PoincareSVC(StreamClassifier):
         Coefficients of the constant column of the cone coordinates; absent if cone coordinates are not used.
     reference_ : ndarray of shape (n_problems, n_features)
         The reference points. For cone coordinates, each row is the mean of all points; or the mean of the class, if
-        there are more than two classes and their means lie more than 2.75 curvature radii (root mean square) from the
-        mean of all points.
+        there are more than two classes and their means lie more than 2.75 radii of curvature (root mean square) from
+        the mean of all points.
     status_ : ndarray of str of shape (n_problems,)
         "optimal" if the tolerance is reached; otherwise "max_iter", "stalled" (limited by rounding), "infeasible" (the
         hard margin has no solution) or "online" (after ``partial_fit``).
@@ -349,11 +350,12 @@ class PoincareSVC(StreamClassifier):
 
         ``weights`` contains one array of row weights per fold, in which the rows of the fold have weight 0. Return the
         solutions as an array of shape (n_folds, n_problems, n_columns), and the largest relative duality gap for each
-        fold. The problems are also fitted to all rows, for comparison, and the gaps of these fits count for every fold.
+        fold. The problems are also fitted to all rows, for comparison; the gaps of these fits are included in
+        every maximum.
         """
-        # If ``data`` is a subsample of the training data, all fits to it deviate in about the same way from the final
-        # fit, ``self._W``. This deviation is measured by the last fit, in which no row is held out, and is subtracted
-        # from the other fits.
+        # If ``data`` is a subsample of the training data, all fits to it deviate in about the same way from fits to all
+        # training data. The fit that holds out no row shows this deviation, because it can be compared with
+        # ``self._W``, the fit to all training data. The deviation is subtracted from the fits that hold out a fold.
         rows, n = data.gathered(), len(weights) + 1
         folds = self._problems(rows, data.c).in_folds(np.column_stack([*weights, rows.row_weights]))
         start = np.repeat(self._W, n, axis=0)
@@ -389,7 +391,7 @@ class PoincareSVC(StreamClassifier):
 
     @property
     def _W(self) -> Array:  # noqa: N802, the symbol in the formulas
-        """Fitted weights as in the solver, one row per problem; the last column is the intercept if there is one."""
+        """Fitted weights in the form used by the solver, one row per problem; the intercept, if any, comes last."""
         rows = FreeRows(self.fit_intercept) if hasattr(self, "intercept_") else PointRows(self.reference, "frame")
         return rows.weights({"coef_": self.coef_, "intercept_": getattr(self, "intercept_", np.empty(0))})
 
@@ -410,7 +412,7 @@ class PoincareSVC(StreamClassifier):
 
     @property
     def trims(self) -> bool:
-        """Whether ``fit`` leaves out rows far beyond the others of their class; always False for a hard margin."""
+        """Whether ``fit`` leaves out rows that lie far from the other rows of their class; False for a hard margin."""
         return bool(self.trim) and (_is_auto(self.C) or bool(np.all(np.isfinite(self.C))))
 
     partial_fit = available_if(_streams)(StreamClassifier.partial_fit)
@@ -564,7 +566,7 @@ class VerifiedProblem:
     """A binary problem whose certificate :meth:`PoincareSVC.verify` recomputes."""
 
     positive: int
-    rows_of: Callable[[Array], Array]  # computes rows of float64 points, without a factor ±1 for the label
+    rows_of: Callable[[Array], Array]  # computes rows for float64 points, without multiplying them by labels ±1
     w: Array
     C: float
     loss: str

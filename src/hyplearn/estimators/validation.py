@@ -66,7 +66,7 @@ def training_data(estimator: Any, points: PointSource) -> TrainingData:
 
 
 def _ruling_rows(estimator: Any, data: TrainingData) -> str:
-    """Return a warning if rows far beyond the others of their class affect the reference points, and "" otherwise."""
+    """Return a warning if rows far from the other rows of their class affect the reference points, otherwise ""."""
     reference = getattr(estimator, "reference", None)
     far = find_far_rows(data) if isinstance(reference, str) and reference in OF_EXTREME_ROWS else None
     if far is None or not len(far.rows):
@@ -133,7 +133,7 @@ def training_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset
 def _loaded(points: PointSource, block: Block) -> ArrayPoints:
     """Return an in-memory point source holding ``block``, which contains every row of ``points``."""
     loaded = ArrayPoints(block.X, block.y, block.weights, name=points.name)
-    # The end of a fit calls ``finished``, which must remove the checkpoint of ``points`` if there is one.
+    # ``finished`` is called at the end of a fit, and must remove the checkpoint of ``points`` if there is one.
     loaded.finished = points.finished  # type: ignore[method-assign]
     return loaded.limited(block_rows=vars(points).get("block_rows"))
 

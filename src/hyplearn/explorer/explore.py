@@ -33,7 +33,7 @@ class Explorer:
     """Interactive page created by :func:`hyplearn.explore`. Notebooks display it, and :meth:`save` writes it to a file.
 
     If anywidget is installed (``pip install 'hyplearn[notebook]'``), :attr:`selection` contains the row numbers of the
-    points that are selected in the notebook, and assigning to it selects other points there.
+    points that are selected in the notebook; assign to it to change the selection.
     """
 
     def __init__(self, parts: dict[str, str], n_points: int) -> None:
@@ -172,10 +172,10 @@ def explore(
 
     Notes
     -----
-    Coordinates are stored as float64. In float32, a point at the hyperbolic radius 12 would be displaced by
-    a pixel after it is dragged to the centre. For curvatures other than -1, coordinates are multiplied by √c, where c
-    is the absolute curvature; the rounding error moves a point x by a distance of up to 3e-16 / (1 - c‖x‖²), in units
-    of the curvature radius. A page with 50,000 points has 1.7 MB without names, and each column of numbers adds 0.3 MB.
+    Coordinates are stored as float64. In float32, a point at hyperbolic radius 12 would be displaced by a pixel after
+    it is dragged to the centre. For curvatures other than -1, coordinates are multiplied by √c, where c is the absolute
+    curvature; the rounding error moves a point x by a distance of up to 3e-16 / (1 - c‖x‖²), in units of the radius of
+    curvature. The size of a page with 50,000 points is 1.7 MB without names; each column of numbers adds 0.3 MB.
 
     Examples
     --------

@@ -100,7 +100,9 @@ def _set_columns(estimator: Any, X: Array) -> dict[str, Array]:
 def _of(of: str | None) -> str:
     """Validate the parameter ``of``; return "training", "held-out" or, by default, "points"."""
     if of not in (None, "training", "held-out"):
-        raise ValueError(f'of must be "training" or "held-out"; got {of!r}.\nOmit it for other points.')
+        raise ValueError(
+            f'The parameter `of` must be "training" or "held-out"; got {of!r}.\nOmit it if the points are neither.'
+        )
     return of or "points"
 
 
@@ -195,7 +197,7 @@ def _model(fitted: Fitted, name: str, X: Array) -> dict[str, Any]:
 def _votes(plane: Plane | None) -> float | None:
     """Return the fraction of the voting points of a plane that lie in the region of their predicted class.
 
-    Return None if there is no plane, or if its regions are not found by a vote of the nearest points.
+    Return None if there is no plane, or if its regions are not determined by a vote of the nearest points.
     """
     return None if plane is None or plane.neighbours is None else plane.agreement
 

@@ -15,8 +15,8 @@ from hyplearn.geometry.kernels import TINY, half_sinh_pairs, norms, row_gaps
 from hyplearn.geometry.rounded import added, arrived, in_blocks
 from hyplearn.types import Array, Points, Scalars
 
-# Number of pairs of points per call of compiled code: few enough that an interrupt takes effect within milliseconds and
-# that the results stay in the cache, and so many that the time of a call itself is negligible.
+# Number of pairs of points per call of compiled code. It is small enough that an interrupt takes effect within
+# milliseconds and that the results stay in the cache, but large enough that the overhead of a call is negligible.
 PAIRS_PER_CALL = 2**20
 
 
@@ -175,8 +175,8 @@ def geodesic(x: Points, y: Points, t: Scalars, *, c: float = 1.0) -> Array:
         \gamma(t) = \frac{A x + B y}{A + B + K}, \quad A = \frac{\sinh((1-t) r)}{g_x \sinh r}, \quad
         B = \frac{\sinh(t r)}{g_y \sinh r}, \quad K = \frac{\sinh((1-t) r/2) \sinh(t r/2)}{\cosh(r/2)}
 
-    where ``r = √c d(x, y)``, and g denotes the gap of a point. This avoids tangent vectors, whose directions lose
-    digits near the rim. For t < 0 or t > 1 the point is ``exp_map(t log_map(y, x), x)``.
+    where ``r = √c d(x, y)``, and ``g_x = 1 - c‖x‖²`` is the gap of x. This avoids tangent vectors, whose directions
+    lose digits near the rim. For t < 0 or t > 1 the point is ``exp_map(t log_map(y, x), x)``.
 
     Examples
     --------
@@ -225,7 +225,7 @@ def midpoint(x: Points, y: Points, *, c: float = 1.0) -> Array:
 
     .. math:: m = \frac{x / g_x + y / g_y}{1 / g_x + 1 / g_y + \cosh(\sqrt c \, d(x, y) / 2) - 1}
 
-    where g denotes the gap of a point. The result is exactly symmetric in x and y.
+    where ``g_x = 1 - c‖x‖²`` is the gap of x. The result is exactly symmetric in x and y.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def z_vector(x: Array, p: Array, c: float) -> Array:
 
     .. math:: z = \frac{2}{g_x} \Bigl(s - \frac{c \|s\|^2}{g_p} p\Bigr), \qquad s = x - p
 
-    where g denotes the gap of a point.
+    where ``g_x = 1 - c‖x‖²`` is the gap of x.
     """
     s = x - p
     bend = c * _norm(s) ** 2 / _gap(p, c)
@@ -280,9 +280,9 @@ def exp_map(v: Points, p: Points, *, c: float = 1.0) -> Array:
     .. math:: \exp_p(v) = p + \frac{g_p \tau m}{\sqrt c \|m\|^2}, \qquad
               \tau = \tanh \frac{\sqrt c \|v\|}{g_p}, \quad m = \frac{v}{\|v\|} + \tau \sqrt c \, p
 
-    where :math:`g_p` is the gap of p. This equals ``p ⊕ tanh(√c σ_p‖v‖ / 2) v / (√c‖v‖)`` with the conformal factor
-    ``σ_p = 2 / g_p``. It is evaluated in twice the working precision, so that the result is exact up to its final
-    rounding. If v = 0, the result is exactly p.
+    where ``g_p = 1 - c‖p‖²`` is the gap of p. This equals ``p ⊕ tanh(√c σ_p‖v‖ / 2) v / (√c‖v‖)`` with the conformal
+    factor ``σ_p = 2 / g_p``. It is evaluated in twice the working precision, so that the result is exact up to its
+    final rounding. If v = 0, the result is exactly p.
 
     Examples
     --------
@@ -316,11 +316,11 @@ def transport(v: Points, p: Points, q: Points, *, c: float = 1.0) -> Array:
     .. math:: P_{p \to q}(v) = \frac{\sigma_p}{\sigma_q} \operatorname{gyr}[q, -p]\, v
               = \frac{g_q}{g_p} (I - 2 e e^T)(I - 2 \hat s \hat s^T)\, v
 
-    where σ denotes the conformal factor, g the gap and gyr the gyration, ``ŝ`` is the unit vector in the direction of
-    q - p, and e is the unit velocity of the geodesic at q. The reflection along ŝ is applied first. Up to a positive
-    factor, it is the differential of the inversion that swaps p and q and has its centre on the line through p and q.
-    The reflection along e then corrects the sign of the velocity, which the inversion reverses. Reflections lose no
-    digits, even near the rim.
+    where ``g_p = 1 - c‖p‖²`` is the gap of p, ``σ_p = 2 / g_p`` the conformal factor at p, gyr the gyration, ``ŝ`` the
+    unit vector in the direction of q - p, and e the unit velocity of the geodesic at q. The reflection along ŝ is
+    applied first. Up to a positive factor, it is the differential of the inversion that swaps p and q and has its
+    centre on the line through p and q. The reflection along e then corrects the sign of the velocity, which the
+    inversion reverses. Reflections do not lose accuracy, even near the rim.
     """
     s = q - p
     length = _norm(s)

@@ -1,8 +1,8 @@
 """Validate the arguments of the public functions of ``hyplearn.geometry``, and convert their results.
 
-A function decorated with :func:`border` receives a positive finite ``c`` and finite float64 arrays. All its points and
-vectors have the same number of coordinates. Its formulas need not check these properties again. Its result is converted
-to the float type of the arguments (float64 for integers).
+A function decorated with :func:`border` receives a positive finite ``c`` and finite float64 arrays in which all points
+and vectors have the same number of coordinates, so it need not check these properties again. The result is converted to
+the float type of the arguments (float64 for integers).
 """
 
 import functools

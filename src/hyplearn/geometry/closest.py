@@ -43,8 +43,9 @@ from hyplearn.types import Array, Points
 
 HalfSpace: TypeAlias = tuple[Array, Array]
 Status: TypeAlias = Literal["optimal", "intersect", "max_iter"]
-# The distance (for c = 1) by which a row lies beyond a point is the artanh of the row's height (see _heights). If the
-# height is 1 up to rounding, FARTHEST is used as the distance. It exceeds all distances between float64 points.
+# The artanh of a row's height (see _heights) is the distance, for c = 1, by which the row lies beyond the current point
+# of its hull. If the height is 1 up to rounding, FARTHEST is used as the distance instead. It exceeds all distances
+# between float64 points.
 FARTHEST = 80.0
 # If the gap 1 - c‖x‖² of the midpoint between the central rows of the two sets is smaller than this, all points are
 # first translated, so that the midpoint lies at the origin, where floats are dense.
@@ -122,8 +123,8 @@ def closest_points(
         Absolute curvature.
     tol : float
         Largest accepted difference between the distance and its lower bound, relative to the distance if the distance
-        is above 1. A difference of at most ``8 eps (1 / g_a + 1 / g_b) / √c``, where g is the gap of a point, is always
-        accepted, because it is about the spacing of float64 points around a and b.
+        is above 1. A difference of at most ``8 eps (1 / g_a + 1 / g_b) / √c``, where ``g_a = 1 - c‖a‖²`` is the gap of
+        a, is always accepted, because it is about the spacing of float64 points around a and b.
     max_iter : int
         Maximum number of passes over all rows.
     threads : int
@@ -199,7 +200,8 @@ def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, each: Callable[.
             break
         at_rest = np.array_equal(start, (A.point, B.point))
         if at_rest and goal == 0.0:
-            # Newton's method could not move the points even with the goal 0, so only rounding errors are left.
+            # Newton's method could not move the points even with the stopping threshold ``goal = 0``, so only rounding
+            # errors are left.
             status = "intersect" if apart <= max(tol * np.sqrt(A.c), spacing) else "max_iter"
             break
         goal = 0.0 if at_rest and goal < np.inf else 0.1 * (delta_a + delta_b)
@@ -234,9 +236,9 @@ def _move_back(pair: ClosestPoints, X_a: Array, X_b: Array, middle: Array, c: fl
 
 
 def _translate_half_space(half_space: HalfSpace | None, middle: Array, c: float) -> HalfSpace | None:
-    """Translate a half-space.
+    """Translate a half-space by the hyperbolic translation that takes the origin to ``middle``.
 
-    The new normal is computed from two translated points on the line along the old normal, which is accurate.
+    For accuracy, the new normal is computed from the images of two points on the geodesic along the old normal.
     """
     if half_space is None:
         return None
@@ -313,8 +315,8 @@ class _Hull:
     def add_rows_beyond(self, u: Array) -> float:
         """Add the rows that lie farthest beyond the current point, in the direction u, to the working rows.
 
-        Return the largest distance (for c = 1) by which a row lies beyond the point, or 0 if no row does. If there are
-        already many working rows, those of weight 0 are dropped before the new rows are added.
+        Return the largest distance (for c = 1) by which a row lies beyond the point (see :func:`_beyond`), or 0 if no
+        row does. If there are already many working rows, those of weight 0 are dropped before the new rows are added.
         """
         heights = np.empty(len(self.X))
         _heights(self.X, unrolled(self.point), u, self.gaps, self.gap, self.c, heights)
@@ -331,9 +333,10 @@ class _Hull:
 
 
 def _beyond(height: float) -> float:
-    """Return the distance, for c = 1, by which a row lies beyond a point, given its height (see :func:`_heights`).
+    """Return the distance, for c = 1, by which a row lies beyond a point p in the direction of a geodesic through p.
 
-    The distance is 0 if the height is negative.
+    This is the distance from p to the projection of the row onto the geodesic. It is computed from the row's height
+    (see :func:`_heights`), and is 0 if the height is negative.
     """
     return FARTHEST if height > 1 - 16 * EPS else float(np.arctanh(max(height, 0.0)))
 
@@ -378,7 +381,7 @@ def _newton(A: _Hull, B: _Hull, goal: float) -> tuple[_Hull, _Hull]:
 
 
 class _View:
-    """Working rows of two hulls, in Klein coordinates about the current point of each hull.
+    """Working rows of two hulls, in Klein coordinates about the current points a and b of the hulls.
 
     The coordinates about b are transported to a, so that both sets of coordinates refer to the same tangent space.
     """

@@ -17,8 +17,8 @@ from hyplearn.numerics import coordinate, fma
 # Bound on the relative rounding error of each term of a predicate: 16 half units in the last place. A term has at most
 # eleven rounding errors of half a unit each; the other five allow for the rounding errors of the bound itself.
 ERROR = 8 * np.finfo(float).eps
-# The error bound of a predicate is valid if the sum of the absolute values of its terms exceeds this size. If it is
-# smaller, terms may have underflowed.
+# The error bound of a predicate is valid if the absolute values of its terms sum to more than this number. If the sum
+# is smaller, terms may have underflowed.
 SMALLEST_SAFE_SIZE = 1e-250
 
 
@@ -209,8 +209,8 @@ def turn(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
 def turn_and_bound(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
     """Compute ``g_A s×t - c‖s‖² A×t + c‖t‖² A×s`` for s = B - A and t = C - A, and a bound on its rounding error.
 
-    The value equals ``det[z_A(B), z_A(C)] g_A g_B g_C / 4``, where g is the gap of a point. The bound is infinite if
-    terms may have underflowed.
+    The value equals ``det[z_A(B), z_A(C)] g_A g_B g_C / 4``, where ``g_A = 1 - c‖A‖²`` is the gap of A. The bound is
+    infinite if terms may have underflowed.
     """
     s0, s1, t0, t1 = B[0] - A[0], B[1] - A[1], C[0] - A[0], C[1] - A[1]
     bend_s, bend_t = c * (s0 * s0 + s1 * s1), c * (t0 * t0 + t1 * t1)

@@ -1,14 +1,14 @@
-"""Convex hulls: Graham scan and Quickhull in the disk, Qhull in few dimensions, and closest vertices.
+"""Convex hulls: Graham scan and Quickhull in the disk, Qhull in low dimensions, and closest vertices.
 
 Both algorithms in the disk are those of the paper (Chien, Pan, Tabaghi and Milenkovic, 2021), except for the rows at
 which they start.
 
 A set is convex if it contains the geodesic between any two of its points. The convex hull of some points is the
 smallest convex set that contains them. In the disk all comparisons are exact (:mod:`hyplearn.geometry.disk_hull`), so
-that exactly the vertices are found.
+the result contains all vertices and no other rows.
 
 A Euclidean disk of radius r about a point m of the ball is strictly convex, because its boundary circle has the
-geodesic curvature ``(1 + c r² - c‖m‖²) / 2r > 0``. Therefore the row at the largest Euclidean distance from m is a
+geodesic curvature ``(1 + c r² - c‖m‖²) / 2r > 0``. Therefore the row with the largest Euclidean distance from m is a
 vertex: all rows lie in the disk about m whose boundary contains this row. Graham scan and Quickhull start at such a
 row. In the paper, Graham scan starts at the lowest row, and Quickhull at the leftmost and rightmost rows, but these
 rows need not be vertices.
@@ -103,8 +103,8 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
 
     .. math:: k = \frac{2 (g_p s - c \|s\|^2 p)}{g_p g_x + 2 c \|s\|^2}, \qquad s = x - p
 
-    in which hulls are Euclidean; g denotes the gap of a point. Qhull may miss vertices that lie less than about 1e-15
-    outside the hull of the other rows, and vertices at a hyperbolic distance above 18 (for c = 1) from p. If all
+    in which hulls are Euclidean; ``g_x = 1 - c‖x‖²`` is the gap of x. Qhull may miss vertices that lie less than about
+    1e-15 outside the hull of the other rows, and vertices at a hyperbolic distance above 18 (for c = 1) from p. If all
     points lie in a subspace of fewer dimensions, they are first projected to it.
 
     Parameters
@@ -223,10 +223,10 @@ def klein_about(X: Array, gaps: Array, p: Array, c: float, scale: float = 1.0) -
 
 
 def _qhull(X: Array, gaps: Array, c: float) -> Array:
-    """Find the indices of the vertices with Qhull, in increasing order.
+    """Find the indices of the vertices with Qhull.
 
-    If all points lie in a subspace of fewer dimensions, they are projected to it and passed to :func:`hull_vertices`,
-    which then determines the order.
+    The indices are in increasing order, with one exception: if all points lie in a subspace of fewer dimensions, they
+    are projected to it, and the indices are returned in the order of :func:`hull_vertices`.
     """
     p = central_row(X, c)
     K, _ = klein_about(X, gaps, p, c)
@@ -271,9 +271,9 @@ def _largest_norm(X, p, gap_p, gaps, c, extreme):  # type: ignore[no-untyped-def
     squares = np.full(SECTORS, -1.0)
     for i in range(X.shape[0]):
         k0, k1 = klein(X, i, p, gap_p, gaps, c)
-        # Computing the angle of the row would need an arc tangent. Instead, the sector is computed from a number from 0
-        # to 4 that increases with the angle: the position along the diamond |k0| + |k1| = 1 of the point in the row's
-        # direction.
+        # Computing the angle of the row would need an arc tangent. Instead, the ray from the centre through the row is
+        # intersected with the diamond |k0| + |k1| = 1. The sector is computed from the position of the intersection
+        # along the diamond, a number from 0 to 4 that increases with the angle.
         along = 1.0 + k1 / max(abs(k0) + abs(k1), 1e-300)
         sector = int((along if k0 >= 0.0 else 4.0 - along) * (SECTORS / 4)) % SECTORS
         square = k0 * k0 + k1 * k1
@@ -324,7 +324,7 @@ def _is_outside(X, i, polygon, gaps, c):  # type: ignore[no-untyped-def]
 def _closest_pair(X_a, X_b, gaps_a, gaps_b):  # type: ignore[no-untyped-def]
     """Return the indices (i, j) of the closest pair of rows x and y, or of the first if there are several.
 
-    The pair has the smallest ``‖x - y‖² / (g_x g_y)``, where g denotes the gap of a point.
+    The pair has the smallest ``‖x - y‖² / (g_x g_y)``, where ``g_x = 1 - c‖x‖²`` is the gap of x.
     """
     least, at = np.inf, (0, 0)
     inverse_b = 1.0 / gaps_b

@@ -21,8 +21,8 @@ from hyplearn.types import Array
 # Squared norms below this value may have lost digits to underflow. In that case the norm is recomputed from scaled
 # elements.
 SMALLEST_SAFE_SQUARE = 1e-280
-# Small number that prevents quotients 0/0. In this file it is added to a term of both numerator and denominator, so
-# that such a quotient evaluates to its limit. It is too small to change other quotients.
+# Small number that prevents 0/0. In this file, it is added to a term of the numerator and to a term of the denominator,
+# so that a quotient that would be 0/0 evaluates to its limit. It is too small to change other quotients.
 TINY = 1e-300
 # CHUNK_NUMBERS is the number of elements per chunk, chosen so that a chunk fits into the cache. FEWEST_ROWS is the
 # minimum number of rows per chunk, which limits the number of calls from Python.
@@ -150,7 +150,7 @@ def _gaps(columns, c, totals, buffers):  # type: ignore[no-untyped-def]
 def fill_coefficients(gaps, gap_p, c, z, along, base):  # type: ignore[no-untyped-def]
     """Write the coefficients ``along`` and ``base`` of the sum ``along * (x - p) + base * p`` for each row x.
 
-    On entry, ``base`` contains ``‖x - p‖²``. Let g be the gap of a point, ``ρ = √c d(x, p)`` and
+    On entry, ``base`` contains ``‖x - p‖²``. Let ``g_x = 1 - c‖x‖²`` be the gap of x, ``ρ = √c d(x, p)`` and
     ``b = c‖x - p‖² / g_p``. If ``z`` is true, the sum is the vector of z features of x at p (:mod:`hyplearn.tangent`),
     and ``along = 2 / g_x``. Otherwise the sum is the vector of frame coordinates of x at p, and ``along = ρ / h``,
     where ``h = √(b (b + g_x))`` is half of ``g_x sinh ρ``. As x approaches p, ``ρ / h`` approaches ``2 / g_x``. In both

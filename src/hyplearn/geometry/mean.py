@@ -56,7 +56,7 @@ def frechet_mean(
     tol : float
         Largest hyperbolic distance (for c = 1) between the result and the exact mean.
     max_iter : int
-        Maximum number of steps. An error is raised if they are not enough.
+        Maximum number of steps. An error is raised if the mean has not been found by then.
     c : float
         Absolute curvature.
 
@@ -192,7 +192,7 @@ class MeanEquations:
 class _RowEquations(MeanEquations):
     """Gradient and Hessian for rows in memory.
 
-    In many dimensions, only products of the Hessian with vectors are computed.
+    In high dimensions, only products of the Hessian with vectors are computed.
     """
 
     along: Array
@@ -222,7 +222,7 @@ class _RowEquations(MeanEquations):
         return _RowEquations(self.X, self.gaps, self.weights, m, self.c, self.numbers)
 
     def newton_step(self) -> Array:
-        """Compute the Newton step; in many dimensions, approximate it by conjugate gradients."""
+        """Compute the Newton step; in high dimensions, approximate it by conjugate gradients."""
         if self.hessian is not None:
             return super().newton_step()
         return _solve_by_products(self.hessian_times, self.pull, min(0.1, self.residual))
@@ -240,7 +240,7 @@ class _RowEquations(MeanEquations):
 def summed_equations(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Any, float]:
     """Compute ``stiffness``, ``pull``, ``hessian`` and ``variance`` of :class:`MeanEquations` for a block of rows.
 
-    The results of several blocks can be added up. In many dimensions 0 is returned for ``hessian``, because computing
+    The results of several blocks can be added up. In high dimensions, 0 is returned for ``hessian``, because computing
     the matrix would take most of the time.
     """
     if X.shape[1] <= FEW_DIMENSIONS:
@@ -252,7 +252,7 @@ def summed_equations(X: Array, gaps: Array, weights: Array, m: Array, c: float) 
 def sample_hessian(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> Callable[[Array], Array]:
     """Return a function that multiplies a vector by the Hessian, at m, of half the mean squared distance to the rows.
 
-    The rows are a sample of the data. The function is used in many dimensions, where the Hessian is not computed as a
+    The rows are a sample of the data. The function is used in high dimensions, where the Hessian is not computed as a
     matrix.
     """
     return _RowEquations(X, gaps, weights, m, c).hessian_times

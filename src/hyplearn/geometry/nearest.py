@@ -1,13 +1,13 @@
 r"""Nearest neighbours in hyperbolic distance, without computing the distances of all pairs.
 
-For a given query x, the distance to y increases with the *key* of y, :math:`\|x - y\|^2 / (1 - c\|y\|^2)`. In few
-dimensions the points are stored in a k-d tree of their Euclidean coordinates, and each node has a box that contains its
-points. If the points in a box have gaps :math:`1 - c\|y\|^2` of at most g, then their keys are at least
+For a given query x, the distance to y increases with the *key* of y, :math:`\|x - y\|^2 / (1 - c\|y\|^2)`. In low
+dimensions, the points are stored in a k-d tree of their Euclidean coordinates, and each node has a box that contains
+its points. If the points in a box have gaps :math:`1 - c\|y\|^2` of at most g, then their keys are at least
 :math:`\mathrm{dist}(x, \mathrm{box})^2 / g`, so the search skips every box for which this bound exceeds the k-th
-smallest key so far. In many dimensions, :math:`\|x\|^2 + \|y\|^2 - 2 \langle x, y \rangle` is computed with a matrix
-product, and this value, minus a bound on its rounding error, determines which keys have to be computed. In both cases,
-keys are computed from differences of coordinates, which are accurate up to the rim, and points with equal keys are
-returned in the order of their rows.
+smallest key so far. In high dimensions, :math:`\|x\|^2 + \|y\|^2 - 2 \langle x, y \rangle` is computed with a matrix
+product. This value, minus a bound on its rounding error, yields a lower bound on the key of y, and only keys whose
+lower bounds are small enough are computed. In both cases, keys are computed from differences of coordinates, which are
+accurate up to the rim, and points with equal keys are returned in the order of their rows.
 """
 
 import math
@@ -33,8 +33,8 @@ DEEPEST = 64
 # Numbers of queries and points per matrix product. They are large enough for efficiency, but small enough for the
 # product (2 MiB) to fit into the cache.
 PRODUCT_QUERIES, PRODUCT_POINTS = 256, 1024
-# Number of points per group in _rank. If the lower bounds on the keys exclude all points of a group, none of these keys
-# is computed.
+# Number of points per group in _rank. If the lower bounds on the keys rule out every point of a group, the keys of this
+# group are not computed.
 LANE = 64
 
 
@@ -58,13 +58,13 @@ class NearestTree(NamedTuple):
 
 
 def nearest_tree(X: Array, gaps: Array) -> NearestTree:
-    """Build the k-d tree of validated points with the given gaps; in many dimensions, the tree is a single node."""
+    """Build the k-d tree of validated points with the given gaps; in high dimensions, the tree is a single node."""
     n, d = X.shape
     depth = max(0, math.ceil(math.log2(n / LEAF))) if d <= MOST_BOXED else 0
     X, nodes = X.astype(np.float64), 2 ** (depth + 1) - 1
     # If the tree is a single node, sort the points by decreasing gap. Keys are squared distances divided by gaps, so
-    # the first points have small keys for most queries. The k-th smallest key then decreases quickly, and fewer keys
-    # are computed.
+    # the first points have small keys for most queries. The k-th smallest key found so far then becomes small early,
+    # and fewer of the other keys have to be computed.
     rows = np.arange(n) if depth else np.argsort(-gaps, kind="stable")
     bounds, lower, upper = np.zeros((nodes, 2), dtype=np.int64), np.empty((nodes, d)), np.empty((nodes, d))
     widest = np.empty(nodes)
@@ -232,8 +232,8 @@ def _rank(Q, tree, products, start, squares, keys, places):  # type: ignore[no-u
 
     ``products`` contains the dot products of the queries and the points, from which lower bounds on keys are computed.
     """
-    # With u = 2⁻⁵³, the error of a dot product of d terms is at most d u ‖x‖ ‖y‖ ≤ d u (‖x‖² + ‖y‖²) / 2. The factor
-    # 4 (d + 8) is large enough for the rounding errors of ‖x‖², of ‖y‖² and of the comparison, too.
+    # With u = 2⁻⁵³, the error of a dot product of d terms is at most d u ‖x‖ ‖y‖ ≤ d u (‖x‖² + ‖y‖²) / 2. The factor 4
+    # (d + 8) also covers the rounding errors of ‖x‖², ‖y‖² and the comparison.
     safe = 1.0 - 4.0 * (Q.shape[1] + 8) * 2.0**-53
     X, gaps, rows = tree.X, tree.gaps, tree.rows
     near = gaps[start : start + products.shape[1]]

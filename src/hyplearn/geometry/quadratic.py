@@ -10,10 +10,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from hyplearn.types import Array
 
 EPS = float(np.finfo(float).eps)
-# Distance (for c = 1) below which points count as equal: about the rounding error of a combination of a thousand rows.
+# Distance (for c = 1) below which two points count as equal. It is about the rounding error of a weighted mean of a
+# thousand rows.
 TOUCHING = 1e-12
-# FACES is the maximum number of calls of _solve_face, which finds the best weights for the rows of positive weight.
-# Before each call, _exchange moves weight between two rows at a time, in at most EXCHANGES steps per row of the hulls.
+# FACES is the maximum number of calls of _solve_face, which optimises the weights of the rows whose weight is positive.
+# Before each call, _exchange repeatedly moves weight between two rows. The number of these moves is at most EXCHANGES
+# times the number of rows in the two hulls.
 FACES = 20
 EXCHANGES = 20
 # Maximum number of linear systems solved in one call of _solve_face.
@@ -28,8 +30,8 @@ def minimise(H: Array, w: Array, n_a: int, tol: float) -> Array:
     """
     w = w.copy()
     # _exchange finds the rows of positive weight, and _solve_face finds their weights. Repeat both until the gain of
-    # _exchange is at most ``tol``, or until wᵀ H w is 0 up to rounding. In the second case, the points that w defines
-    # in the two hulls are equal, because wᵀ H w is about the square of their distance if they are close.
+    # _exchange is at most ``tol``, or until wᵀ H w is 0 up to rounding. In the second case, w defines the same point in
+    # both hulls: for two points that are close together, wᵀ H w is about their squared distance.
     for _ in range(FACES):
         if _exchange(H, w, n_a, tol, EXCHANGES * len(w)) <= tol or w @ H @ w < (0.1 * TOUCHING) ** 2:
             break

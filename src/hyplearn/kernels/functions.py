@@ -79,14 +79,15 @@ def secant_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: 
 
     .. math:: k(x, y) = (\cosh \rho)^{-\lambda}, \quad \lambda = \frac{1}{\log \cosh s}, \quad \rho = \sqrt c\, d(x, y)
 
-    The kernel is positive definite on hyperbolic space of every dimension for every λ > 0: with hyperboloid coordinates
-    :math:`(x_0, \bar x)` and :math:`u = \bar x / x_0`, which has a norm below 1,
+    The kernel is positive definite on hyperbolic space of every dimension for every λ > 0. To see this, let
+    :math:`(x_0, \bar x)` be the hyperboloid coordinates of x, and :math:`u_x = \bar x / x_0`, a vector of norm below 1.
+    Then
 
     .. math:: (\cosh \rho)^{-\lambda} = (x_0 y_0)^{-\lambda} (1 - \langle u_x, u_y \rangle)^{-\lambda}
 
-    is a series in :math:`\langle u_x, u_y \rangle` with positive coefficients. Functions in the span of the kernel are
-    smooth. At large distances the kernel decreases exponentially, like :func:`laplacian_kernel`; for small scales it
-    approximates the Gaussian :math:`e^{-\rho^2 / s^2}`.
+    and the last factor is a power series in :math:`\langle u_x, u_y \rangle` with positive coefficients. Functions in
+    the span of the kernel are smooth. At large distances the kernel decreases exponentially, like
+    :func:`laplacian_kernel`; for small scales it approximates the Gaussian :math:`e^{-\rho^2 / s^2}`.
 
     Parameters
     ----------

@@ -115,10 +115,9 @@ def add_linear_columns(found: KernelMap) -> KernelMap:
     r"""Extend the rows of a kernel map with columns that interpolate the cone coordinates of the landmarks.
 
     The interpolated values are :func:`~hyplearn.cone.cone_coordinates` about the mean of the landmarks, divided by the
-    root mean square length of these coordinate vectors. Each new column is a function of the point x. At the
-    landmarks, it has the interpolated values, up to the effect of ``RIDGE``. Among all functions with these values in
-    the function space of the kernel, it has the smallest norm. Like each old column, it is a weighted sum of the kernel
-    over the landmarks.
+    root mean square length of these coordinate vectors. Each new column is the function of smallest norm, in the
+    function space of the kernel, that takes the interpolated values at the landmarks (up to the effect of ``RIDGE``).
+    Like the existing columns, it is a weighted sum of the kernel values for all landmarks.
     """
     kernel = found.kernel
     L, c = kernel.landmarks, kernel.c

@@ -28,17 +28,26 @@ def landmark_columns(landmarks: Array, c: float) -> Array:
 
 
 def fill_with_laplacian(X: Array, gaps: Array, columns: Array, c: float, power: float, out: Array) -> None:
-    """Compute ``exp(-power ρ)`` of the distances ρ; write it to the first columns of ``out``, one per landmark."""
+    """Compute ``exp(-power ρ)`` for the distances ρ from the points X to the landmarks.
+
+    The values are written to the first columns of ``out``, one column per landmark.
+    """
     _fill(_laplacian, X, gaps, columns, c, out, power)
 
 
 def fill_with_secant(X: Array, gaps: Array, columns: Array, c: float, power: float, out: Array) -> None:
-    """Compute ``(cosh ρ)^-power`` of the distances ρ; write it to the first columns of ``out``, one per landmark."""
+    """Compute ``(cosh ρ)^-power`` for the distances ρ from the points X to the landmarks.
+
+    The values are written to the first columns of ``out``, one column per landmark.
+    """
     _fill(_secant, X, gaps, columns, c, out, power)
 
 
 def fill_with_distances(X: Array, gaps: Array, columns: Array, c: float, out: Array) -> None:
-    """Compute the distances ρ in units of 1/√c; write them to the first columns of ``out``, one per landmark."""
+    """Compute the distances ρ from the points X to the landmarks, in units of 1/√c.
+
+    The values are written to the first columns of ``out``, one column per landmark.
+    """
     _fill(_distances, X, gaps, columns, c, out)
 
 

@@ -1,6 +1,6 @@
 """Classifiers for reproducing the paper (Chien, Pan, Tabaghi and Milenkovic, 2021).
 
-They are the paper's algorithms as printed, the SVM used for its tables, and baselines.
+This package contains the algorithms as printed in the paper, the SVM used for the paper's tables, and baselines.
 """
 
 from hyplearn.paper.hyperboloid import HyperboloidPerceptron, HyperboloidSVC

@@ -30,8 +30,8 @@ from hyplearn.types import Array
 # from 0 to 1. The last width changes the term of row i in P by at most half the width times C_i, which is less
 # than a ten-thousandth of C_i.
 WIDTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)
-# The distance (for c = 1) of a boundary from the centre is at most that of the farthest row plus BEYOND, and at most
-# FARTHEST. At larger distances than FARTHEST, float64 cannot distinguish n from a vector with [n, n] = 0.
+# The distance (for c = 1) of a boundary from the centre is limited to the distance of the farthest row plus BEYOND, and
+# to FARTHEST. Beyond FARTHEST, float64 cannot distinguish the normal n from a vector with [n, n] = 0.
 BEYOND, FARTHEST = 3.0, 17.0
 # Number of past steps that L-BFGS stores.
 MEMORY = 20
@@ -48,7 +48,7 @@ ARSINH_1 = float(np.arcsinh(1.0))
 
 
 class LocalMinimum(NamedTuple):
-    """Local minimum of P, with the polar coordinates ``direction`` and ``shift`` of its normal.
+    """Local minimum of P, given by the polar coordinates ``direction`` and ``shift`` of the normal n.
 
     ``direction`` is v, with ``[n, n] = ‖v‖²``, and ``shift`` is a, the signed distance (for c = 1) of the boundary from
     the centre. ``n_iter`` is the number of evaluations of P and its gradient by :func:`solve_by_stages`, or the number
@@ -63,7 +63,7 @@ class LocalMinimum(NamedTuple):
 
     @property
     def normal(self) -> Array:
-        """Normal of the boundary as the vector u, for which the scores are ``R @ u``."""
+        """Normal of the boundary, stored as the vector u with the scores ``R @ u``."""
         return from_polar(self.direction, self.shift)
 
 
@@ -149,8 +149,8 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
     The boundary of the first normal is halfway between the means of the rows of the two labels. The second normal is a
     least-squares solution of ``⟨u, x_i⟩ / x_i⁰ = y_i``. Both are computed in Klein coordinates ``x_i / x_i⁰``, in which
     hyperplanes are straight and no row is much longer than the others. Rows are weighted so that both labels have the
-    same total weight. The third normal has the largest allowed shift. All rows whose distance from the centre is below
-    FARTHEST are then on one side of the boundary, that of the label with the larger total cost.
+    same total weight. The boundary of the third normal has the largest allowed distance from the centre. For
+    all rows closer to the centre than FARTHEST, it predicts the label with the larger total cost.
     """
     plus, minus = costs * (y > 0), costs * (y < 0)
     tangent = np.eye(R.shape[1] - 1)[0]
@@ -169,7 +169,10 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
 
 
 def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
-    """Clip the shift of u, so that [n, n] > 0, and multiply u by whichever of nine factors gives the smallest P."""
+    """Clip the shift a of the normal u, so that [n, n] > 0; then multiply u by the best of nine factors.
+
+    The best factor is the one that gives the smallest objective P.
+    """
     u = from_polar(*to_polar(u, farthest_shift(R)))
     scores = R @ u
     unit = float(np.median(np.abs(scores))) or 1.0
@@ -205,9 +208,9 @@ def status_of(R: Array, u: Array, status: str) -> str:
 def _descend(
     R: Array, y: Array, costs: Array, v: Array, a: float, width: float, tol: float, max_iter: int
 ) -> LocalMinimum:
-    """Run one stage of L-BFGS in polar coordinates, starting at v and a.
+    """Run one stage of L-BFGS, starting at the normal with the polar coordinates v and a.
 
-    The variables of the optimisation are a, and v divided by its initial norm.
+    The variables of the optimisation are a and v / ‖v₀‖, where v₀ is the initial v.
     """
     unit = float(np.linalg.norm(v)) or 1.0
 

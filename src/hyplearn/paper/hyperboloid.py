@@ -211,7 +211,7 @@ class HyperboloidPerceptron(BaselineClassifier):
         origin. ``coef_`` and ``reference_`` are the values after the pass with the smallest total weight of
         misclassified rows.
     status_ : ndarray of str of shape (n_problems,)
-        "converged" if the last pass had no mistakes, otherwise "max_epochs", in which case a warning is issued.
+        "converged" if the last pass made no mistakes, otherwise "max_epochs", in which case a warning is issued.
     n_iter_, n_updates_ : ndarrays of shape (n_problems,)
         Numbers of passes and of updates.
 
@@ -278,10 +278,11 @@ class HyperboloidPerceptron(BaselineClassifier):
         return start
 
     def _passes(self, rows: Array, y: Array, weights: Array, start: Array) -> tuple[Array, float, int, int, int]:
-        """Run passes until one has no mistakes, but at most ``max_epochs``.
+        """Run passes until a pass makes no mistakes, or until ``max_epochs`` passes have been made.
 
-        Returns n, [n, n], the number of updates in the last pass, and the total numbers of passes and of updates. Here
-        n is the normal -w after the pass with the smallest total weight of misclassified rows.
+        Return the normal n, the Minkowski product [n, n], the number of updates in the last pass, and the total numbers
+        of passes and of updates. The normal is n = -w after the pass that leaves the smallest total weight of
+        misclassified rows.
         """
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         w, square = start.copy(), float(start[1:] @ start[1:] - start[0] ** 2)
@@ -314,9 +315,9 @@ def visit(R, y, weights, order, w, square):  # type: ignore[no-untyped-def]
     [w, w] is positive, the update also makes [w, w] larger than 1, so that w is not normalised. Successive updates with
     one row are therefore combined into one step.
 
-    If all updates are possible, the function returns the number of updates, [w, w], and -1. If an update is impossible
-    because [u, u] is not positive, the function stops, and returns the number of updates including this one, [u, u],
-    and the index of the row.
+    If all updates are possible, the function returns the number of updates, [w, w], and -1. An update is impossible if
+    [u, u] is not positive for the updated vector ``u = w + y x``. The function then stops, and returns the number of
+    updates including this one, [u, u], and the index of the row.
     """
     updates = 0
     for i in order:

@@ -1,6 +1,6 @@
 """Support vector machines of the paper (Chien, Pan, Tabaghi and Milenkovic, 2021), and the Euclidean baseline.
 
-:class:`PaperSVC` is the paper's SVM as printed, and :class:`AuthorsSVC` is the SVM that was used for its tables.
+:class:`PaperSVC` is the paper's SVM as printed, and :class:`AuthorsSVC` is the SVM used for the paper's tables.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,8 @@ from hyplearn.solvers.svm.margin_scan import NOTHING, MarginScan, merge_scans, s
 from hyplearn.types import Array, EachCost
 
 # Value of the constant column for the intercept, in units of the ball's radius. The intercept of a boundary that
-# intersects the ball is at most ‖w‖ times the radius, so its penalty is below a ten-thousandth of the penalty of w.
+# intersects the ball is at most ‖w‖ times the radius, so the weight of the constant column is at most ‖w‖ / 100, and
+# its penalty is at most a ten-thousandth of the penalty of w.
 INTERCEPT_COLUMN = 100.0
 
 
@@ -47,7 +48,7 @@ class PaperSVC(BaselineClassifier):
         Cost of a violated margin: one number for all binary problems, or one number per problem. The paper's C, which
         applies to logarithmic maps, is this C times ``conformal_factor(p)**2``.
     loss : {"hinge", "squared_hinge"}, default="hinge"
-        "hinge" (q = 1) is the loss in the paper's theorem, and "squared_hinge" (q = 2) is that in the authors' code.
+        "hinge" (q = 1) is the loss of the paper's theorem; "squared_hinge" (q = 2) is used in the authors' code.
     solver : {"exact", "sgd"}, default="exact"
         "exact" stops when the duality gap is at most ``tol``; "sgd" is the paper's algorithm, for the hinge loss only.
     tol : float, default=1e-6
@@ -273,7 +274,8 @@ class EuclideanSVC(BaselineClassifier):
     C : float, default=1.0
         Cost of a violated margin.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        The loss, q = 2 or 1. The default is the same as in scikit-learn's LinearSVC, and is better for many classes.
+        The loss, q = 2 or 1. The default is the same as in scikit-learn's LinearSVC, and works better with
+        many classes.
     fit_intercept : bool, default=True
         Whether boundaries may have an intercept. Pass False to reproduce the paper's tables.
     tol : float, default=1e-6

@@ -94,8 +94,9 @@ def check_second_order(found: Found) -> None:
 
 
 def _is_projector(P: Array) -> bool:
-    """Return whether P is an orthogonal projector up to PROJECTOR_TOL, with a rounded trace from 0 to len(P)."""
-    # The trace is checked because the perceptron's compiled code computes a row index from it without a range check.
+    """Return whether P is an orthogonal projector up to PROJECTOR_TOL, with a rank (rounded trace) from 0 to len(P)."""
+    # The rank is checked because the perceptron's compiled code computes a row index from the rank of each projector
+    # without a range check.
     with np.errstate(over="ignore", invalid="ignore"):
         errors = np.abs([P - P.T, P @ P - P]).max(initial=0.0)
     return bool(errors <= PROJECTOR_TOL) and 0 <= round(np.trace(P)) <= len(P)
@@ -124,7 +125,7 @@ def check_svc(found: Found) -> None:
 def check_cone(found: Found) -> None:
     """Check ``coef_`` and ``reference_`` of a logistic regression; raise FlawError if one of them is invalid.
 
-    ``coef_`` must have one column more than there are features, and all rows of ``reference_`` must be equal.
+    ``coef_`` must have one more column than there are features, and all rows of ``reference_`` must be equal.
     """
     _check_cone_columns(found)
     if np.any(found["reference_"] != found["reference_"][:1]):

@@ -21,8 +21,8 @@ from hyplearn.data.labels import plain_string
 from hyplearn.files import missing_file
 from hyplearn.types import Array
 
-# First bytes of a model file. As in PNG, they are a non-ASCII byte, a name, and line ends around the end-of-file
-# character of DOS. A transfer in text mode changes the line ends, and the file is then rejected.
+# First bytes of a model file. As in PNG, they are a non-ASCII byte, a name, and line endings around the DOS
+# end-of-file character. A transfer in text mode changes the line endings, and the file is then rejected.
 MAGIC = b"\x89HYP\r\n\x1a\n"
 # Version of the file format. Files of version 1, written by hyplearn 0.1, are converted by
 # :func:`hyplearn.persistence.parts.upgrade`.
@@ -263,8 +263,8 @@ class Decoder:
     def _array(self, content: Any) -> Array:
         if type(content) is not int or content != self.used or content >= len(self.arrays):
             raise FlawError(
-                f"a value refers to array {content!r:.80} when {self.used} of {len(self.arrays)} arrays have been "
-                "referenced; arrays are numbered from 0, and each must be referenced once, in order"
+                f"a value refers to array {content!r:.80}, but {self.used} of {len(self.arrays)} arrays were "
+                "referenced before it; arrays are numbered from 0, and each must be referenced once, in order"
             )
         self.used += 1
         return self.arrays[content]

@@ -41,7 +41,7 @@ def save(estimator: Any, path: PathLike) -> None:
 
     Parameters
     ----------
-    estimator : estimator of hyplearn
+    estimator : hyplearn estimator
         Estimator to save. It may be fitted, partially fitted with ``partial_fit``, or not fitted.
     path : str or path
         Path that ends in ``.hyp``. An existing file is replaced.
@@ -49,10 +49,10 @@ def save(estimator: Any, path: PathLike) -> None:
     Raises
     ------
     TypeError
-        If the object is not an estimator of hyplearn.
+        If the object is not a hyplearn estimator.
     ValueError
-        If the path does not end in ``.hyp``, or if a parameter or an attribute cannot be stored, for example a function
-        or a random generator.
+        If the path does not end in ``.hyp``, or if a parameter or an attribute cannot be stored, for example because it
+        is a function or a random generator.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def to_bytes(estimator: Any) -> bytes:
     schema = SCHEMAS.get(type(estimator).__name__)
     if schema is None or type(estimator) is not schema.cls:
         raise TypeError(
-            f"A model file stores one estimator of hyplearn; got {type(estimator).__name__}.\n"
+            f"A model file stores one hyplearn estimator; got {type(estimator).__name__}.\n"
             f"{_instead(estimator)}; the supported classes are {', '.join(SCHEMAS)}."
         )
     parameters = estimator.get_params(deep=False)

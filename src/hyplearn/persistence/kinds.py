@@ -159,7 +159,10 @@ def none_or(kind: Kind) -> Kind:
 
 
 def size(symbol: str) -> Kind:
-    """Return a kind that accepts a positive integer, which must equal the value of the symbol if that is known."""
+    """Return a kind that accepts a positive integer, which is the value of ``symbol`` (see :class:`Sizes`).
+
+    If the symbol already has a value, the integer must equal it; otherwise, the integer becomes its value.
+    """
     return Kind(
         f"the positive integer {symbol}",
         lambda value, sizes: type(value) is int and value >= 1 and sizes.fit((value,), (symbol,)),

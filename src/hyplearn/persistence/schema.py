@@ -59,7 +59,7 @@ class Schema:
         if unknown := sorted(set(attributes) - set(expected)):
             raise FlawError(
                 f"the estimator has attributes that cannot be stored in a model file: {unknown!r:.200}",
-                "Delete them, and set them again after loading.",
+                "Delete these attributes, and set them again after loading.",
             )
         is_fitted = not set(attributes) <= set(self.settings)
         for name, kind in expected.items():
@@ -297,7 +297,7 @@ _SCHEMAS = (
         (checks.check_conformal,),
         {
             "estimator": Parameter(
-                _MODEL.words, _is_estimator, "A model file stores only estimators of hyplearn: wrap one of these."
+                _MODEL.words, _is_estimator, "A model file stores only hyplearn estimators: wrap one of these."
             ),
             "coverage": number_in(above=0.0, below=1.0),
             "conformity": choice("probability", "distance"),

@@ -57,11 +57,12 @@ class BoundaryDisplay(Display):
     plane : Plane, optional
         Plane of the plot, for a classifier in more than two dimensions.
     wrong : array of shape (k, 2), optional
-        Positions of misclassified points in the plot, if they cannot be recognised from the regions.
+        Positions of misclassified points in the plot, if the regions do not show which points are misclassified.
     leads : array of shape (m, m), optional
-        Difference between the two highest scores at each pixel next to another region, and 1 at all other pixels. If
-        the classifier has no scores that agree with its predictions, the values are 1 at all pixels. The lines between
-        regions are interpolated from these values. If ``leads`` is None, the lines are halfway between the pixels.
+        Difference between the two highest scores at each pixel that borders on another region, and 1 at all other
+        pixels. If the classifier has no scores, or if some predictions do not follow from them, the values are 1 at all
+        pixels. The lines between regions are interpolated from these values. If ``leads`` is None, the lines are
+        halfway between the pixels.
     set_sizes : array of shape (s, s), optional
         Number of classes in the prediction set at each pixel of the square around the disk, for a classifier with
         ``predict_set``.
@@ -189,7 +190,7 @@ class BoundaryDisplay(Display):
         c = decision.c
         self.margin = margin_of(estimator, margin, c)
         if self.plane is not None:
-            # In the plot of a plane, p is at the centre, and w points to the right.
+            # The plane is drawn with the boundary's point p at the centre; its normal w, if any, points to the right.
             found = found._replace(p=np.zeros(2))
             found = found if isinstance(found, Sphere) else found._replace(w=np.array([1.0, 0.0]))
         self.boundaries = [boundary_curve(found, c=c)]
@@ -292,11 +293,12 @@ class BoundaryDisplay(Display):
 
 
 def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0) -> float | None:
-    r"""Return the hyperbolic distance from the boundary of a binary problem to its margins, or None without margins.
+    r"""Return the hyperbolic distance from the boundary of a binary problem to its margins.
 
-    The distance is ``given`` unless this is None. The default for an SVM with ``margin="exact"`` is
-    :math:`\operatorname{arsinh}(\sqrt c / \|w\|) / \sqrt c`, the distance at which ⟨z, w⟩ = 1. The default for other
-    classifiers is ``margin_``, the smallest signed distance from a training point to the boundary, if it is positive.
+    If ``given`` is not None, it is returned. Otherwise, the distance for an SVM with ``margin="exact"`` is
+    :math:`\operatorname{arsinh}(\sqrt c / \|w\|) / \sqrt c`, where ⟨z, w⟩ = 1. For other classifiers, it is
+    ``margin_``, the smallest signed distance from a training point to the boundary. If the classifier has no
+    ``margin_``, or if ``margin_`` is not positive, there are no margins, and None is returned.
     """
     if given is not None:
         if not 0 < given < np.inf:
@@ -348,7 +350,10 @@ def _beside_another(regions: Array) -> Array:
 
 
 def _continued(values: Array, outside: Array) -> Array:
-    """Return a copy of ``values`` in which pixels outside the disk have the value of the pixel diagonally inwards."""
+    """Return a copy of ``values`` that is continued to pixels outside the disk.
+
+    Each of these pixels has the value of its diagonal neighbour towards the centre.
+    """
     row, column = np.nonzero(outside)
     inwards = (i - np.sign(2 * i + 1 - len(values)) for i in (row, column))
     values = values.copy()
@@ -379,7 +384,7 @@ def points_inside(estimator: Any, X: Array) -> Array:
 
 
 def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision) -> Iterator[Array]:
-    """Yield the arcs on which two classes are equally likely and one of them is predicted, as arrays of points."""
+    """Yield the arcs on which two classes are equally likely and no other class is predicted, as arrays of points."""
     for i, j, N in pairwise_normals(decision):
         line = geodesic_of(N, c=decision.c)
         if line is None:

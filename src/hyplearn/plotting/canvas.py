@@ -17,9 +17,9 @@ MARKERS = {
     "circle": "o", "triangle": "^", "square": "s", "cross": "X", "diamond": "D", "plus": "P", "star": "*",
     "triangle-down": "v",
 }  # fmt: skip
-# Share of the class colour in the tint of a class's region. It depends on the marker shape of the class; after four
-# shapes, the values are repeated. Classes with the same colour have different shapes, and hence different tints if
-# there are at most 40 classes.
+# Proportion of the class colour in the tint of a class's region, for each of the first four marker shapes; for further
+# shapes, the values are repeated. Classes with the same colour have different shapes, so up to 40 classes (ten colours
+# and four shapes) have different tints.
 TINTS = (0.24, 0.42, 0.14, 0.33)
 # Maximum number of characters of a name in a legend. The middle of longer names is left out.
 MOST_LETTERS = 40

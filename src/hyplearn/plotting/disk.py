@@ -15,10 +15,12 @@ from hyplearn.plotting.canvas import MOST_MARKERS, Cloud, Display
 from hyplearn.plotting.style import SMALL
 from hyplearn.types import Array
 
-# Hyperbolic radii of the grid circles, in units of 1/√c, and number of diameters in the grid.
+# GRID_CIRCLES contains the hyperbolic radii of the grid circles, in units of 1/√c. GRID_DIAMETERS is the number of
+# diameters in the grid.
 GRID_CIRCLES = (1, 2, 3, 4, 5)
 GRID_DIAMETERS = 6
-# The closest points and the closest vertices are drawn as one pair if no coordinate differs by more than this.
+# The pair of closest points and the pair of closest vertices of two hulls are drawn as a single pair if none of their
+# coordinates differ by more than this.
 SAME = 1e-6
 STYLES: dict[str, dict[str, Any]] = {
     "vertices": {"color": "#CC3377", "linestyle": (0, (4, 2))},
@@ -205,11 +207,11 @@ class HullDisplay(Display):
         return cls(points, [V_a, V_b], pairs)
 
     def reference(self, pair: str) -> Array:
-        """Return the midpoint p of a pair of :attr:`pairs`; ``pair`` is "vertices" or "points"."""
+        """Return the midpoint p of one of the :attr:`pairs`; ``pair`` is its name, "vertices" or "points"."""
         return midpoint(*self.pairs[pair], c=absolute_curvature(self.points.curvature))
 
     def boundary(self, pair: str) -> Array:
-        """Return points along the bisector of a pair of :attr:`pairs`, from rim to rim."""
+        """Return points, from rim to rim, along the bisector of one of the :attr:`pairs`; ``pair`` is its name."""
         c = absolute_curvature(self.points.curvature)
         return hypercycle(*bisector(*self.pairs[pair], c=c), c=c)
 
@@ -292,9 +294,9 @@ def check_width(X: Array, d: int, estimator: Any) -> None:
     """Check that X has d columns, like the data that the estimator was fitted on; raise ValueError otherwise."""
     if X.shape[1] != d:
         raise ValueError(
-            f"Points in X must have {d} coordinates, like the training data of {type(estimator).__name__}; "
-            f"got {X.shape[1]} coordinates.\n"
-            "Pass points of the same ball."
+            f"X must have {d} coordinates per point, like the training data of {type(estimator).__name__}; "
+            f"got {X.shape[1]}.\n"
+            "Pass points in the ball of the training data."
         )
 
 

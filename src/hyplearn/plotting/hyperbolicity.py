@@ -44,7 +44,8 @@ class HyperbolicityDisplay(Display):
     def curves(self) -> dict[str, tuple[Array, Array]]:
         """Return a dict from legend labels to two arrays, each with one entry or row per group of pairs.
 
-        The first array contains the mean of the given distances, and the second contains PERCENTILES of the ratio.
+        The first array contains the mean given distance of each group, and the second contains the PERCENTILES of the
+        ratio of fitted to given distances.
         """
         found, space = self.found, f"{self.found.n_components}-D"
         fits = {

@@ -19,7 +19,7 @@ unchanged:
 - around p: :math:`(T, a, b) \mapsto (T, \mu a, \mu b)` with :math:`\mu^2 = (T^2 - 1) / (a^2 + b^2)`. The distance to p
   is preserved, so that a point stays on the same side of every sphere around p.
 - nearest: :math:`(T, a, b) / \sqrt{T^2 - a^2 - b^2}` is the nearest point of the plane. The prediction at this point
-  may differ from the prediction for x; in ten dimensions most predictions differ. Regions are therefore found by a
+  may differ from the prediction for x; in ten dimensions most predictions differ. Regions are therefore determined by a
   vote: each pixel has the class that is predicted for most of the nearest points in the plot.
 """
 
@@ -43,8 +43,8 @@ BLOCK_NUMBERS = 2**22
 # Number of nearest points that vote on the class of a pixel. With more voters, regions are smoother, but small regions
 # disappear.
 VOTERS = 15
-# Maximum number of points that vote, which is enough to find the class of every pixel. If there are more points, only
-# the points in evenly spaced rows vote.
+# Maximum number of points that vote on the classes of pixels; this many are enough to find the class of every pixel. If
+# there are more points, only evenly spaced rows of X vote.
 MOST_VOTERS = 20_000
 # Minimum lead of a predicted class (see ``predicted_leads``). To draw the region of a class, leads outside the region
 # are negated, and the edge is drawn where the sign changes. A lead of 0 would have no sign.
@@ -64,7 +64,7 @@ class Plane:
     basis: Array  # orthonormal directions at p, drawn to the right and upwards, of shape (2, d)
     c: float  # absolute value of the curvature
     projection: Literal["along", "around", "nearest"]
-    neighbours: PoincareKNeighborsClassifier | None = None  # for projection="nearest": finds the regions by a vote
+    neighbours: PoincareKNeighborsClassifier | None = None  # determines the regions by a vote if projection="nearest"
     agreement: float = 1.0  # fraction of voting points in the region of their predicted class
 
     @classmethod
@@ -85,8 +85,8 @@ class Plane:
     def between(cls, X: Array, codes: Array, c: float) -> Self:
         """Return a plane through the mean of the points X, chosen to separate the classes that are predicted for X.
 
-        There are two candidates. The result is the plane in which the votes of nearby points agree with more
-        predictions, or the first candidate if only one class is predicted.
+        There are two candidates. The result is the candidate in which a vote of the nearest points reproduces the
+        predicted class of more points, or the first candidate if only one class is predicted.
         """
         p = frechet_mean(X, c=c)
         planes = [cls(p, basis, c, "nearest") for basis in _class_directions(frame_coordinates(X, p, c=c), codes)]
@@ -95,7 +95,7 @@ class Plane:
         return max((plane.with_votes(X, codes) for plane in planes), key=lambda plane: plane.agreement)
 
     def with_votes(self, X: Array, codes: Array) -> Self:
-        """Return a copy of the plane whose regions are found by a vote of the points X.
+        """Return a copy of the plane whose regions are determined by a vote of the points X.
 
         ``codes`` contains the predicted classes of these points.
         """

@@ -34,10 +34,10 @@ EPS = float(np.finfo(float).eps)
 # row with d coordinates (the sinh of its signed distance to a hyperplane) has an error of at most (d + OPERATIONS) *
 # EPS times the size of the row, which ``_sizes`` computes.
 OPERATIONS = 16
-# Slack added to the constraints of the convex problem, in units of the bound on the rounding error of a row's height
-# (the sinh of its signed distance to the hyperplane). It allows for the rounding errors of the heights, which are
-# computed here and again in ``WidestMargin.verify``, and for those of the stored hyperplane. It matters only for
-# distant rows.
+# Slack added to the constraints of the convex problem, as a multiple of the bound on the rounding error of a row's
+# height. The height is the sinh of the row's signed distance to the hyperplane. The slack allows for the rounding
+# errors of the heights, which are computed here and again in ``WidestMargin.verify``, and for those of the stored
+# hyperplane. It matters only for distant rows.
 SLACK = 4.0
 # Absolute value of the constant column of the constraint matrix. The unknown of this column is w_0 / BIAS, so w_0² /
 # BIAS², about a thousandth of w_0², is added to the objective. This term slows the convergence of the last steps. A
@@ -50,10 +50,11 @@ STRIDE = 0.1
 # if it is narrower than CLOSE. It also stops after PATIENCE failed steps in a row. Widths are relative to the margin if
 # the margin is above 1.
 NARROW, CLOSE, PATIENCE = 1e-14, 1e-9, 4
-# The constraints ``G w ≥ scale / times + slack`` on the normal w (see ``_View``) contain a scale, because a scale of 1
-# would require a very long w if the rows are nearly inseparable. For each scale, the problem is solved by non-negative
-# least squares. If the residual is below NOTHING_LEFT, no w satisfies the constraints, and the scale is multiplied by
-# SHRINK. If the constraints have no solution for any scale down to LEAST, the rows are treated as inseparable.
+# The constraints on the normal w, ``G w ≥ scale / times + slack`` (see ``_View``), contain a scale, because with a
+# scale of 1 the norm of w would be very large for nearly inseparable rows. For each scale, w is computed from a
+# non-negative least-squares problem (see ``_least_norm``). If the residual of this problem is below NOTHING_LEFT, no w
+# satisfies the constraints, and the scale is multiplied by SHRINK. If the constraints have no solution for any scale
+# down to LEAST, the rows are treated as inseparable.
 NOTHING_LEFT, SHRINK, LEAST = 1e-12, 1e-5, 1e-15
 # Multipliers below this fraction of the largest multiplier are treated as rounding errors.
 NEGLIGIBLE = 1e-18
@@ -122,8 +123,8 @@ class _View(NamedTuple):
 class _Step(NamedTuple):
     """Solution (w_0, w') of the convex problem, scaled so that ``‖w'‖² - w_0² = 1``.
 
-    The field ``w`` contains w', or None if no hyperplane separates the rows. If a hyperplane does, the sinh of the
-    signed distance of every row to this hyperplane is at least ``scale``.
+    The field ``w`` contains w', or None if no hyperplane separates the rows. If ``w`` is not None, the sinh of the
+    signed distance of every row to the hyperplane is at least ``scale``.
     """
 
     w: Array | None
@@ -135,10 +136,11 @@ class _Step(NamedTuple):
 def _solve(view: _View, scale: float, used: Array) -> _Step:
     """Minimise ``‖w'‖²`` subject to ``y (⟨k, w'⟩ - w_0) ≥ scale / cosh ρ`` for all rows.
 
-    Here k are the Klein coordinates of a row about p, and ρ is its distance to p. Slack is added to the constraints,
-    and w_0² / BIAS² to the objective; the comments on SLACK and BIAS explain why. The problem is first solved for the
-    rows in the mask ``used``. Rows that violate their constraints are added to this mask, in place, until there are
-    none.
+    Here k denotes the Klein coordinates of a row about p, ρ its distance to p, and y = ±1 its class. The normal is
+    (w_0, w') in hyperboloid coordinates about p. Slack is added to the constraints, and w_0² / BIAS² to the objective;
+    the comments on SLACK and BIAS explain why. The problem is first solved for the rows in the mask ``used``. As long
+    as other rows violate their constraints, the rows with the largest violations are added to this mask, in place, and
+    the problem is solved again.
     """
     few = 2 * view.G.shape[1]
     while True:
@@ -163,12 +165,13 @@ def _solve(view: _View, scale: float, used: Array) -> _Step:
 
 
 def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Array | None, Array, float]:
-    """Minimise ``‖w‖`` subject to ``G w ≥ s``, where ``s = scale / times + slack``; return w, multipliers and scale.
+    """Minimise ``‖w‖`` subject to ``G w ≥ s`` with ``s = scale / times + slack``; return w, multipliers and scale.
 
-    The scale is adapted until ‖w‖ is near 1. For a fixed scale, this is the least distance problem of Lawson and
-    Hanson. It is solved by finding the vector u ≥ 0 for which ``(Gᵀu, ⟨s, u⟩)`` is as near as possible to (0, 1). If
-    the distance is 0, u proves that no w satisfies the constraints. If there is no solution for any scale, w is None,
-    and such a u is returned instead of the multipliers.
+    The arrays are those of :class:`_View`, and the multipliers are the Lagrange multipliers of the constraints. The
+    scale is adapted until ‖w‖ is near 1. For a fixed scale, this is the least distance problem of Lawson and Hanson. It
+    is solved by finding the vector u ≥ 0 for which ``(Gᵀu, ⟨s, u⟩)`` is as near as possible to (0, 1). If the distance
+    is 0, u proves that no w satisfies the constraints. If there is no solution for any scale, w is None, and such a u
+    is returned instead of the multipliers.
     """
     target = np.zeros(G.shape[1] + 1)
     target[-1] = 1.0
@@ -178,8 +181,8 @@ def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Arr
         u, _ = nnls(np.vstack([G.T, s]), target, maxiter=100 * len(G) + 1000)
         left = 1 - s @ u
         if left < NOTHING_LEFT:
-            # Keep the u of the first scale for which there is no solution. It is the most precise proof, because for
-            # this scale the elements of s are neither large nor small.
+            # As the proof, keep the u of the first scale for which there is no solution. At this scale the elements of
+            # s are of moderate size, which makes this u the most precise proof.
             proof, factor = u if proof is None else proof, SHRINK
         else:
             w, u = _polish(G, s, (u @ G) / left, u / left)
@@ -207,9 +210,9 @@ def _polish(G: Array, s: Array, w: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
-    """Return the :class:`Contact`, with proven bounds, that follows from a solution of the convex problem.
+    """Convert a solution of the convex problem to a :class:`Contact` with proven bounds.
 
-    ``step`` is this solution, in coordinates about p.
+    ``step`` is the solution, in coordinates about p.
     """
     active = np.flatnonzero(step.multipliers)
     X_a, y_a, weights = X[active], y[active], step.multipliers[active]
@@ -222,8 +225,8 @@ def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
     heights = Z @ step.w - rows[:, 0] * step.w_0
     feet = (rows - heights[:, None] * np.append(step.w_0, step.w)) / np.hypot(1, heights)[:, None]
     q, carried = _scaled_back(weights @ feet, weights.sum(), p, c)
-    # ``step.w - step.w_0 * carried`` is the normal at q after parallel transport to p on the hyperboloid. The next line
-    # transports it back to q in the ball.
+    # ``step.w - step.w_0 * carried`` is the normal at q, transported to p along the hyperboloid. The next line
+    # transports it from p back to q, in the ball.
     w = transport(step.w - step.w_0 * carried, p, q, c=c)
     w /= np.linalg.norm(w)
     points = _within(X_a, project_onto(X_a, w, q, c=c), float(np.arcsinh(step.scale)), c)
@@ -241,9 +244,10 @@ def _within(X: Array, feet: Array, radius: float, c: float) -> Array:
 def _scaled_back(total: Array, least: float, p: Array, c: float) -> tuple[Array, Array]:
     """Scale a weighted sum of hyperboloid coordinates about p onto the hyperboloid.
 
-    Return the resulting point of the ball, and its coordinates, in units of 1/√c, after the translation that takes p to
-    the origin. ``least`` is the sum of the weights, which is a lower bound on the Minkowski length of the weighted sum.
-    If the computed length is smaller, because rounding errors dominate it far from p, ``least`` is used instead.
+    Return two points: the resulting point of the ball, and, in units of 1/√c, its image under the translation that
+    takes p to the origin. ``least`` is the sum of the weights, which is a lower bound on the Minkowski length of the
+    weighted sum. If the computed length is smaller, because rounding errors dominate it far from p, ``least`` is used
+    instead.
     """
     length = np.sqrt(max(total[0] ** 2 - total[1:] @ total[1:], least**2))
     place = total[1:] / (total[0] + length)
@@ -276,12 +280,12 @@ def proven_heights(X: Array, gaps: Array, y: Array, w: Array, p: Array, c: float
 
 
 def proven_margin(height: float) -> float:
-    """Convert a lower bound on heights (sinh of distances) to a lower bound on distances, which is rounded down."""
+    """Convert a lower bound on heights (sinh of distances) to a lower bound on distances, and round the result down."""
     return float(np.arcsinh(height)) * (1 - OPERATIONS * EPS)
 
 
 def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: float) -> tuple[Array, float]:
-    r"""Return rescaled weights, which sum to 1, and the upper bound on margins that these weights prove.
+    r"""Return rescaled weights, which sum to 1, and the upper bound on margins that follows from them.
 
     Let :math:`x_i` be the rows, :math:`a_i` the points, :math:`\lambda_i` the weights, and :math:`r_i = d(a_i, x_i)`.
     In hyperboloid coordinates about p, let :math:`A = \sum_+ \lambda_i a_i` be the sum over the class y = 1, and
@@ -296,7 +300,7 @@ def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: f
     .. math:: \sum_i \lambda_i \sinh(M - r_i) \le \cosh(D + \delta) \, \|A - B\|,
 
     where a bound on the rounding errors is added to the norm of A - B. The bound on margins is 0 if the weights prove
-    that the classes are inseparable, and infinite if they prove no bound.
+    that the classes are inseparable, and infinite if no bound follows from the weights.
     """
     if np.array_equal(points, X) and _cancel(points, y, weights, p, c):
         return weights / weights.sum(), 0.0
@@ -315,7 +319,8 @@ def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: f
         return weights, np.inf
     radii = np.sqrt(c) * distance(points, X, c=c)
     radius = radii.max()
-    # The inequality is solved for M with the identity Σ λ_i sinh(M - r_i) = √(grown · shrunk) sinh(M - mean).
+    # Solve the inequality in the docstring for M, with the identity Σ λ_i sinh(M - r_i) = √(grown · shrunk) sinh(M -
+    # r). The mean radius r is called ``mean`` here.
     grown, shrunk = weights @ np.exp(radii - radius), weights @ np.exp(radius - radii)
     mean = radius + np.log(grown / shrunk) / 2
     delta = np.arcsinh(abs(weights[second] @ np.sinh(mean - radii[second])) / (time * np.sqrt(1 - reach**2)))
@@ -325,13 +330,14 @@ def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: f
 
 
 def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
-    """Return whether positive weights close to ``weights`` provably give both classes the same weighted sum.
+    """Return whether it is proven that some positive weights near ``weights`` give both classes the same weighted sum.
 
-    The sums are taken on the hyperboloid. If they are equal, the classes are not separable. Each column of a matrix M
-    is one row in Klein coordinates about p, preceded by a 1 and multiplied by y. The vector u contains the weights,
-    rescaled to these columns, so that the sums are equal if M u = 0. If M has full row rank, ``u - M⁺ M u`` satisfies
-    this equation exactly. It is positive if the norm of the correction ``M⁺ M u`` is smaller than the smallest element
-    of u. Both conditions are tested with bounds on the rounding errors of M and M u.
+    The sums are those of hyperboloid coordinates about p. If they are equal, the classes are not separable. Each column
+    of a matrix M consists of a 1 and the Klein coordinates of one row about p, multiplied by y. The vector u contains
+    each weight times cosh ρ, where ρ is the distance of the row to p, so that the sums are equal if M u = 0. If M has
+    full row rank, ``u - M⁺ M u`` satisfies this equation exactly. All its elements are positive if the norm of the
+    correction ``M⁺ M u`` is smaller than the smallest element of u. Both conditions are tested with bounds on the
+    rounding errors of M and M u.
     """
     K, times = klein_about(X, row_gaps(X, c), p, c, np.sqrt(c))
     M, u = y * np.column_stack([np.ones(len(K)), K]).T, weights * times

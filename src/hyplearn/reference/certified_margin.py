@@ -165,12 +165,12 @@ def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
 def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
     """Compute an upper bound on the margin M from the inequality ``Σ λ sinh(M - r) ≤ cosh(D + δ) ‖A - B‖``.
 
-    All lengths are in units of 1/√c. The sum is over the rows of the support. Each row has a weight λ and a point a
-    (its element of ``found.points``), and r is the distance between the row and a. A and B are the sums of λ a over the
-    two classes, on the hyperboloid. D is the larger of the distances from A and from B to the contact point. A
-    hyperplane with the margin M passes between A and B, or beyond one of them by at most δ. The documentation page on
-    the widest margin derives the inequality. The result is infinite if the inequality proves no bound, and 0 if the
-    classes are proven inseparable.
+    All lengths are in units of 1/√c. The sum runs over the support rows, whose indices are ``found.support``. Each of
+    them has a weight λ and a point a in ``found.points``, and r is the distance between the row and a. A and B are the
+    sums of λ a over the two classes, on the hyperboloid. D is the larger of the distances from A and from B to the
+    contact point. A hyperplane with the margin M passes between A and B, or beyond one of them by at most δ. The
+    documentation page on the widest margin derives the inequality. The result is infinite if no bound follows from the
+    inequality, and 0 if the classes are proven inseparable.
     """
     rows, side, weights, c = X[found.support].astype(np.float64), second[found.support], found.weights, found.c
     p = found.contact
@@ -200,13 +200,14 @@ def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
 
 
 def _cancel(z: Array, size: Array, weights: Array) -> bool:
-    """Return whether weights close to ``weights``, with the same signs, provably make the weighted sum of the rows 0.
+    """Return whether it is proven that the weighted sum of the points is 0 for some weights near ``weights``.
 
-    The sum is taken on the hyperboloid. Each column of a matrix M is one row in Klein coordinates, preceded by a 1. The
-    vector u contains the weights, rescaled to these columns, so that the sum is 0 if M u = 0. If M has more columns
-    than rows and full rank, ``u - M⁺ M u`` satisfies this equation exactly. M has full rank despite its rounding errors
-    if its smallest singular value exceeds a bound on these errors. No sign changes if the norm of the correction
-    ``M⁺ M u`` is smaller than the smallest absolute value in u.
+    These weights must have the same signs as ``weights``. The sum is that of hyperboloid coordinates. Each column of a
+    matrix M consists of a 1 and the Klein coordinates of one point. The vector u contains each weight times the first
+    hyperboloid coordinate of its point, so that the sum is 0 if M u = 0. If M has more columns than rows and full rank,
+    ``u - M⁺ M u`` satisfies this equation exactly. M has full rank despite its rounding errors if its smallest singular
+    value exceeds a bound on these errors. No sign changes if the norm of the correction ``M⁺ M u`` is smaller than the
+    smallest absolute value in u.
     """
     time = np.sqrt(1 + np.sum(z**2, axis=1))
     M, u = np.column_stack([np.ones(len(z)), z / time[:, None]]).T, weights * time

@@ -1,4 +1,4 @@
-r"""Reference point of the strategy "boundary", from the closest points of the hulls or from a convex fit."""
+r"""Reference point for the "boundary" strategy, computed from the closest points of the hulls or by a convex fit."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ FIT_NUMBERS, NUMBERS_BESIDE, FIT_ROWS_PER_DIMENSION = 2**21, 8, 200
 # Maximum number of multiplications per pass of the convex fit, even if this leaves fewer than FIT_ROWS_PER_DIMENSION
 # rows per dimension. A pass takes d² multiplications per row.
 FIT_WORK = 6 * 10**9
-# Maximum number of elements of X for which the hulls are compared before a convex fit. In many dimensions, the
+# Maximum number of elements of X for which the hulls are compared before a convex fit. In high dimensions, the
 # comparison takes far longer than the fit.
 HULL_NUMBERS = 2**24
 # EXPLICIT_NUMBERS is the maximum number of elements of X for which the rows are stored as a matrix. This matrix is
@@ -37,7 +37,7 @@ EXPLICIT_NUMBERS, EXPLICIT_STEP = 2**24, 2**14
 def boundary_point(
     data: TrainingData, sides: Array, *, hull_numbers: int = HULL_NUMBERS, most_rows: int | None = None
 ) -> Array:
-    r"""Return the reference point p of the strategy "boundary", for two groups of classes.
+    r"""Return the reference point p for the "boundary" strategy, given two groups of classes.
 
     ``sides`` maps each class to group 0 or 1. If a geodesic hyperplane separates the groups, p is the midpoint of the
     closest points of their hulls, and the hyperplane through p perpendicular to the geodesic between these points
@@ -46,7 +46,7 @@ def boundary_point(
     .. math:: \min_u \tfrac12 \|u\|^2 + C \sum_i w_i \max(0, 1 - y_i \langle u, X_i \rangle)^2
 
     Here C is ``FIT_COST``, :math:`w_i` is the weight of row i, and :math:`y_i = \pm 1` is its group. The hyperboloid
-    coordinates of the row about the point m of the strategy "means" are :math:`X_i = (\cosh \rho_i, \sqrt c z_i)`,
+    coordinates of the row about the point m of the "means" strategy are :math:`X_i = (\cosh \rho_i, \sqrt c z_i)`,
     where :math:`\rho_i` is its distance to m in units of 1/√c. The fit needs no reference point. The points at which u
     is 0 form a geodesic hyperplane; if there are few rows, the first term pulls this hyperplane towards m. The centre
     of the rows near the hyperplane is :math:`\sum_i w_i X_i / (1 + e^{|\langle u, X_i \rangle|})`, scaled back onto the
@@ -82,7 +82,7 @@ def convex_boundary(
     is_sample: bool,
     explicit_numbers: int = EXPLICIT_NUMBERS,
 ) -> Array:
-    """Compute the result of :func:`boundary_point` for two overlapping groups of classes, by the convex fit.
+    """Return the point p of :func:`boundary_point` for two overlapping groups of classes, found by a convex fit.
 
     ``sides`` maps each class to group 0 or 1. If ``is_sample`` is True, the fit has a larger tolerance.
     """
@@ -104,8 +104,9 @@ def _hyperboloid_rows(
     """Return rows of hyperboloid coordinates about p, multiplied by y = ±1.
 
     The rows are computed once and stored as a matrix if X has at most ``explicit_numbers`` elements. Otherwise they are
-    stored as X and coefficients. The coordinates are cosh ρ and √c z, where ρ is the distance to p in units of 1/√c.
-    The first coordinate is computed from ``z.base`` (:class:`~hyplearn.tangent.TangentRows`), which is ``1 - cosh ρ``.
+    stored as X and coefficients. The coordinates of a point are cosh ρ and √c z, where ρ is its distance to p in units
+    of 1/√c, and z is the vector of its z features (:mod:`hyplearn.tangent`). The first coordinate is computed from the
+    coefficient ``base`` of the implicit z features, which is ``1 - cosh ρ``.
     """
     z = implicit_rows(X, p, features="z", c=c)
     signed = np.sqrt(c) * y
@@ -122,11 +123,12 @@ def _hyperboloid_rows(
 def nearest_zero(u: Array, Q: Array, weight: float, centre: Array, c: float) -> Array:
     r"""Return the point nearest to Q at which a linear functional u is 0.
 
-    If this point is farther from Q than FARTHEST_SHIFT, return the point that is reached from Q by moving this far
-    towards it. The functional is ``⟨u, X⟩``, where Q and X are hyperboloid coordinates about ``centre``. All distances
-    are in units of 1/√c. Q is a weighted sum of points, which is scaled back onto the hyperboloid, and ``weight`` is
-    the sum of the weights. By the reversed triangle inequality, the Minkowski length of Q is at least ``weight``. If
-    rounding errors far from the centre make the computed length smaller, ``weight`` is used instead.
+    If this point is farther from Q than FARTHEST_SHIFT, the result is instead the point at the distance FARTHEST_SHIFT
+    from Q in the same direction. The functional is ``⟨u, X⟩``, where Q and X are hyperboloid coordinates about
+    ``centre``. All distances are in units of 1/√c. Q is a weighted sum of points, which is scaled back onto the
+    hyperboloid, and ``weight`` is the sum of the weights. By the reverse triangle inequality, the Minkowski length of Q
+    is at least ``weight``. If rounding errors far from the centre make the computed length smaller, ``weight`` is used
+    instead.
 
     Let e be the direction of Q from the centre, and ρ its distance. At Q, the functional has the value f and the
     gradient g, whose components along and across e are

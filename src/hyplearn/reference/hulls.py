@@ -1,4 +1,4 @@
-"""Reference points between the hulls of two classes, and a test whether a geodesic hyperplane separates the classes."""
+"""Reference points between the hulls of two classes, and a test of whether a geodesic hyperplane separates them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from hyplearn.types import Array, Points
 # The first sample of each class has about SAMPLE rows, or SAMPLE_PER_DIMENSION rows per dimension if that is more. If
 # the hulls of the samples intersect, so do the hulls of all rows, and no further pass is needed.
 SAMPLE, SAMPLE_PER_DIMENSION = 2000, 8
-# Tolerance for the closest points of two samples. It is small enough to decide whether their hulls intersect. If they
-# do not, the distance between the hulls is computed from all rows.
+# Tolerance with which the closest points of the hulls of two samples are computed. It is small enough to decide whether
+# these hulls intersect. If they do not, the distance between the hulls of all rows is computed next.
 APART = 0.1
 # Tolerance for the closest points of the hulls of all rows. It is so small that the result does not depend on the order
 # of the rows.

@@ -80,9 +80,9 @@ def between(classes: Sequence[tuple[Array, float, float]], c: float) -> Array:
     .. math:: \frac{s^2}{d(m_-, m_+)} \log \frac{W_-}{W_+}
 
     where W is the weight of a class and :math:`s^2` is the mean squared distance to the class means per dimension. At
-    this point, the boundary between two spherical classes of equal variance crosses the geodesic, leaving more space to
-    the class with the larger weight. As all boundaries pass through the reference point, class weights can shift them
-    only through this distance. Its absolute value is limited to ``FARTHEST_SHIFT``, in units of 1/√c.
+    this point, the boundary between two spherical classes of equal variance crosses the geodesic, which leaves more
+    space for the class with the larger weight. Since all boundaries pass through the reference point, class weights can
+    shift them only by changing this distance. Its absolute value is limited to ``FARTHEST_SHIFT``, in units of 1/√c.
 
     Parameters
     ----------

@@ -20,9 +20,9 @@ from hyplearn.types import Array, Points
 # The search stops if the lower and the upper bound on the margin, in units of 1/√c, differ by at most TOL, or by at
 # most TOL times the margin if the margin is above 1.
 TOL = 1e-9
-# Near the rim, the point p of the hyperplane is stored less precisely. The bounds on the margin may then differ by
-# SPACING times the hyperbolic distance between neighbouring floats at p, but by at most LARGEST_TOL, unless TOL allows
-# more.
+# Near the rim, the point p of the hyperplane is stored less precisely. The search therefore also stops if the bounds
+# differ by at most SPACING times the hyperbolic distance between neighbouring floats at p, or by at most LARGEST_TOL if
+# that is less.
 SPACING, LARGEST_TOL = 64.0, 1e-6
 # The problem is first solved for a sample of about SAMPLE_NUMBERS coordinates, or of about SAMPLE_ROWS rows if that is
 # more.
@@ -88,7 +88,7 @@ def widest(data: TrainingData, sides: Array, *, sample_rows: int | None = None) 
 
 
 class Working(NamedTuple):
-    """Rows for which the problem is currently solved: their positions in the data, their points, and labels ±1."""
+    """The subset of rows on which the search solves the problem: their positions in the data, points, and labels ±1."""
 
     positions: Array
     X: Array
@@ -133,7 +133,10 @@ def _close(data: TrainingData, sides: Array, working: Working, p: Array) -> Foun
 
 
 def _tolerance(margin: float, p: Array, c: float) -> float:
-    """Return the largest difference of the bounds on the margin, in units of 1/√c, at which the search stops."""
+    """Return the tolerance of the search, in units of 1/√c.
+
+    The search stops when the difference between the bounds on the margin is at most this tolerance.
+    """
     spacing = EPS / row_gaps(p[None], c)[0]
     return max(TOL * max(1.0, margin), min(SPACING * spacing, LARGEST_TOL))
 
@@ -164,7 +167,8 @@ def _as_value(found: Found, n_passes: int, c: float) -> WidestMargin:
 def _nearest_rows(X: Array, y: Array, c: float) -> tuple[Working, Array]:
     """Return two working rows, one of each class, and their midpoint, as a start for the search.
 
-    The two rows are those nearest to the midpoint between a central row of each class.
+    A central row of each class is chosen. The working row of each class is the row nearest to the midpoint of these two
+    central rows.
     """
     p = midpoint(*(central_row(X[y == side], c) for side in (-1, 1)), c=c)
     ratios = squared_distances(X, p) / row_gaps(X, c)

@@ -249,13 +249,16 @@ class StreamedRows(RowSource):
         return replace(self, build=build, known_costs=None)
 
     def sample(self, size: int, rng: np.random.Generator) -> Rows:
-        """Load a random, evenly spread sample as explicit rows; costs are scaled so that their sum is unchanged."""
+        """Load a random sample, spread evenly over the rows, as explicit rows; costs are scaled to keep their sum."""
         arguments = self.build, self.n_rows, size, seed_of(rng)
         drawn = self.points.fold(_sample, join_rows, *arguments, threads=self.threads)
         return replace(scale_costs(drawn, self.cost_range), threads=self.threads)
 
     def thinned(self, size: int, rng: np.random.Generator) -> "StreamedRows":
-        """Return a random, evenly spread sample, rebuilt in every pass, with costs divided by the sampled fraction."""
+        """Return a random sample, spread evenly over the rows; costs are divided by the fraction of sampled rows.
+
+        The sample is rebuilt in every pass.
+        """
         build = partial(_build_thinned, build=self.build, n=self.n_rows, size=size, seed=seed_of(rng))
         return replace(self, build=build, n_rows=size, known_costs=None)
 

@@ -66,11 +66,11 @@ class RowSource(ABC):
 
     @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Load a random, evenly spread sample as explicit rows; costs are scaled so that their sum is unchanged."""
+        """Load a random sample, spread evenly over the rows, as explicit rows; costs are scaled to keep their sum."""
 
     @abstractmethod
     def thinned(self, size: int, rng: np.random.Generator) -> "RowSource":
-        """Return a random, evenly spread sample of the rows; costs are divided by the fraction of sampled rows."""
+        """Return a random sample, spread evenly over the rows; costs are divided by the fraction of sampled rows."""
 
     def gathered(self) -> "Rows":
         """Load all rows into memory as explicit rows."""
@@ -94,11 +94,14 @@ class MemoryRows(RowSource):
         return fold_parts(map_in_threads(function, self.blocks(), self.threads, arguments), merge)
 
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Load a random, evenly spread sample as explicit rows; costs are scaled so that their sum is unchanged."""
+        """Load a random sample, spread evenly over the rows, as explicit rows; costs are scaled to keep their sum."""
         return replace(scale_costs(self._drawn(size, rng), self.cost_range), threads=self.threads)
 
     def thinned(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Return a random, evenly spread sample as explicit rows; costs are divided by the fraction of sampled rows."""
+        """Return a random sample, spread evenly over the rows, as explicit rows.
+
+        Costs are divided by the fraction of sampled rows.
+        """
         part = self._drawn(size, rng)
         return replace(part, costs=part.costs * (self.shape[0] / size), threads=self.threads)
 
@@ -187,7 +190,7 @@ class Rows(MemoryRows):
         return Rows.explicit(joined([part[:] for part in parts]), joined([part.costs for part in parts]))
 
     def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "Rows":
-        """Return the rows ``function(self, *arguments)``."""
+        """Apply ``function(rows, *arguments)`` to these rows as a single block, and return the resulting rows."""
         return function(self, *arguments)
 
     @property
@@ -206,9 +209,9 @@ class Rows(MemoryRows):
             yield replace(self, **columns, start=self.start + cut.start, threads=1)
 
     def pieces(self) -> Iterator["Rows"]:
-        """Yield these rows in the form that compiled kernels expect.
+        """Yield these rows as a single piece, in the form that compiled kernels expect.
 
-        The kernels compute rows from ``X``, ``p``, ``along`` and ``base``.
+        The kernels compute each row from ``X``, ``p``, ``along`` and ``base``.
         """
         yield self
 
@@ -397,11 +400,11 @@ def seed_of(rng: np.random.Generator) -> int:
 
 
 def sample_rows(n: int, size: int, seed: int, block: Any) -> Array:
-    """Return the indices of the rows of a block that belong to an evenly spread sample of about ``size`` of n rows.
+    """Return the indices of the rows of a block that belong to an evenly spread sample of about ``size`` rows.
 
-    The positions at which a run of ``RUN`` consecutive rows can start are divided into sections of equal length, and
-    one run starts at a random position in each section. This position is a hash of the seed and the index of the
-    section, so the sampled rows of a block do not depend on other blocks.
+    All blocks together have ``n`` rows. The positions at which a run of ``RUN`` consecutive rows can start are divided
+    into sections of equal length, and one run starts at a random position in each section. This position is computed
+    from a hash of the seed and the index of the section, so the sampled rows of a block do not depend on other blocks.
     """
     start, stop = block.start, block.start + len(block.X)
     runs = -(-size // RUN)

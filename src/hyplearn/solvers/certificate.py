@@ -14,8 +14,8 @@ from hyplearn.types import Array
 # Tolerance for the constraints of a hard margin. Smaller violations are regarded as rounding errors.
 ROUNDING = 1e-9
 EPSILON = float(np.finfo(np.float64).eps)
-# Bound on the relative rounding error of a row's elements, in units of EPSILON. For a sum of n terms, the bound is
-# increased by √n instead of n, because random errors partly cancel.
+# Bound on the relative rounding error of a row's elements, in units of EPSILON. For a sum of n terms, √n is added to
+# the bound instead of n, because random errors partly cancel.
 ROW_ERROR = 8.0
 
 
@@ -50,13 +50,13 @@ class Certificate(NamedTuple):
 class CertificateSums(NamedTuple):
     """Sums and maxima over one or more blocks of rows, from which the certificate of one binary problem is computed.
 
-    The symbols are those of :func:`certificate_sums`; s is the slack of a row, and e a bound on its rounding error.
+    The symbols are those of :func:`certificate_sums`; s is the slack of a row.
     """
 
     loss: float  # Σ C max(0, s)^q; 0 for a hard margin
     loss_error: float  # bound on the rounding error of ``loss``
-    slack: float  # hard margin: largest max(0, s - e) of a row with positive cost; soft margin: 0
-    largest_slack: float  # hard margin: largest max(0, s + e) of a row with positive cost; soft margin: 0
+    slack: float  # hard margin: largest max(0, slack - error bound) of a row with positive cost; soft margin: 0
+    largest_slack: float  # hard margin: largest max(0, slack + error bound) of a row with positive cost; soft margin: 0
     terms: float  # sum of the rows' terms in P - D, without ½‖w - v‖²; non-negative for feasible w and α
     terms_error: float  # bound on the rounding error of ``terms``
     v: Array  # Σ α u
@@ -158,7 +158,7 @@ def certify(sums: CertificateSums, w: Array, hard: bool) -> Proof:
     if not np.isfinite(primal) or not np.isfinite(between):
         dual = float(sums.total - 0.5 * (sums.v @ sums.v)) if np.isfinite(between) else -np.inf
         return Proof(primal, dual, np.inf, violation, error if np.isfinite(error) else np.inf)
-    # The rounding error of the denominator of the gap also matters if the gap is large.
+    # If the gap is large, the rounding error in its denominator matters too.
     unit, least = max(1.0, primal), max(1.0, primal - sums.loss_error)
     most = max(1.0, primal + sums.loss_error + raised)
     gap = between / unit

@@ -5,10 +5,11 @@ For a softmax regression, the criterion combines two estimates of the log-loss o
 - The negative logarithm of the *evidence*, which is the probability of the labels if the weights W are drawn from a
   normal prior with variance C. It is computed by Laplace's approximation. Minimising this estimate alone would give too
   large a C for nearly separated classes.
-- The *leave-one-out* log-loss. The model without a row is approximated by one Newton step that starts at the solution
-  for all rows. Let s be the scores of row i and :math:`\pi` its probabilities in the model for all rows, y the vector
-  that is 1 for the class of the row and 0 for all other classes, H the Hessian of the loss (including the costs), and K
-  the number of classes. If row i has weight 1, its scores in the model without this row are approximately
+- The *leave-one-out* log-loss. The model fitted without a row is approximated by one Newton step that starts at the
+  solution for all rows. Let s be the scores and :math:`\pi` the probabilities of row i in the model fitted to all rows,
+  y the vector that is 1 for the class of the row and 0 for all other classes, H the Hessian of the loss (including the
+  costs), and K the number of classes. If row i has weight 1, its scores in the model fitted without this row are
+  approximately
 
   .. math:: s + (I - M S)^{-1} M (\pi - y), \qquad M = C\, (I_K \otimes x_i)^T (I + H)^{-1} (I_K \otimes x_i),
             \quad S = \operatorname{diag} \pi - \pi \pi^T
@@ -19,7 +20,7 @@ For a softmax regression, the criterion combines two estimates of the log-loss o
 
   .. math:: s_k + \frac{C h_k (\pi_k - y_k)}{1 - \frac{K}{K - 1} C h_k \pi_k (1 - \pi_k)}
 
-  For two classes, both formulas are equal. For more classes, the factor K / (K - 1) accounts approximately for the
+  For two classes, the two formulas agree. For more classes, the factor K / (K - 1) accounts approximately for the
   second derivatives between classes, but for large C the second formula underestimates the log-loss. The leave-one-out
   log-loss has twice the weight of the first estimate.
 
@@ -51,9 +52,10 @@ ENOUGH = 1e-3
 # Weight of the leave-one-out log-loss relative to the evidence. It was chosen on 63 generated data sets. There, the
 # mean log-loss is the same with a weight of 3, and 0.5 % higher with a weight of 1.
 LEFT_OUT_WEIGHT = 2.0
-# outlier_share() estimates the share of rows with a random class as if there were this many more rows with a random
-# class, and as many more rows with the correct class. Otherwise, the estimated share could be 0, and a log-loss could
-# be infinite. Values from 0.1 to 1 change the mean log-loss on 63 generated data sets by at most 0.3 %.
+# outlier_share() estimates the share of rows with a random class. The estimate is computed as if ASSUMED_OUTLIERS rows
+# with a random class, and as many rows with the correct class, were added to the data. Otherwise, the estimated share
+# could be 0, and a log-loss could be infinite. Values from 0.1 to 1 change the mean log-loss on 63 generated data sets
+# by at most 0.3 %.
 ASSUMED_OUTLIERS = 0.25
 # Lower end of the interval in which outlier_share() searches for the most likely share. At a share of 0, the derivative
 # of the log-likelihood may be infinite.
@@ -164,8 +166,8 @@ def with_floor(log_pi: Array, floor: float, n_classes: int) -> Array:
 def outlier_share(log_pi: Array, weights: Array, n_classes: int) -> float:
     """Estimate the share of rows whose class is random, given the log-probability of each row's class.
 
-    The result is the most likely share, corrected as if there were ``ASSUMED_OUTLIERS`` more rows with a random class,
-    and as many more rows with the correct class.
+    The result is the most likely share, corrected as if ``ASSUMED_OUTLIERS`` rows with a random class, and as many rows
+    with the correct class, were added to the data.
     """
     pi, total = np.exp(log_pi), float(weights.sum())
 
@@ -208,7 +210,11 @@ def leave_one_out(rows: Array, codes: Array, weights: Array, solution: SoftmaxSo
 
 
 def _joint_changes(rows: Array, costs: Array, pi: Array, residuals: Array, inverse: Array) -> Array:
-    """Return the changes of each row's scores if a copy of the row is left out; ``inverse`` is (I + H)⁻¹."""
+    """Return the change in each row's scores when one copy of the row is left out of the fit.
+
+    A row with weight greater than 1 counts as several copies. ``inverse`` is (I + H)⁻¹, where H is the Hessian of the
+    loss.
+    """
     K, d = pi.shape[1], rows.shape[1]
     linked = np.tensordot(rows, inverse.reshape(K, d, K, d), axes=(1, 1))
     leverages = costs[:, None, None] * np.einsum("iklb,ib->ikl", linked, rows)

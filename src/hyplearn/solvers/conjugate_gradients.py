@@ -1,4 +1,4 @@
-"""Conjugate gradients, which compute Newton steps from products with the Hessian, without storing the Hessian."""
+"""Conjugate gradient method for Newton steps, which needs only products with the Hessian and does not store it."""
 
 from collections.abc import Callable
 from typing import TypeAlias

@@ -2,8 +2,8 @@ r"""First- and second-order perceptrons on implicit rows, which are not stored b
 
 Both algorithms are from the paper by Chien, Pan, Tabaghi and Milenkovic (2021), "the paper" below. A perceptron visits
 one row z with label y = ±1 at a time, and changes its weights w only on a mistake, that is, if
-:math:`y\langle w, z\rangle \le 0` (for an exception, see :class:`Perceptron`). A :class:`Perceptron` contains all
-state that is kept between rows, so a stream in chunks gives bitwise the same result as one pass over all rows.
+:math:`y\langle w, z\rangle \le 0` (for an exception, see :class:`Perceptron`). A :class:`Perceptron` contains all state
+that is kept between rows, so processing a stream in chunks gives bitwise the same result as one pass over all rows.
 
 A row with weight k is visited k times in succession, as if there were k copies of the row. If the weight has a
 fractional part, the row is visited once more, and this fraction scales the step.
@@ -25,8 +25,8 @@ from hyplearn.tangent import TangentRows, element, row_product
 from hyplearn.types import Array
 
 # A row counts as outside the span of the earlier rows if the norm of its component outside the span is more than this
-# fraction of its norm. The value is far above the rounding error of a projection, and far below the fraction for new
-# directions in real data.
+# fraction of its norm. The value is far above the rounding error of a projection, and far below the fraction that rows
+# of real data reach when they add a new direction.
 NEW_DIRECTION = 1e-9
 IN_ORDER = np.empty(0, dtype=np.int64)
 EQUAL_WEIGHTS = np.empty(0)
@@ -67,10 +67,11 @@ class Perceptron:
     """
 
     w: Array  # current weights
-    root: Array  # M: triangular for a > 0; rows beyond the rank are zero for a = 0; empty for first-order perceptrons
+    root: Array  # M: triangular if a > 0; if a = 0, only the first rank(S) rows are non-zero; empty if first-order
     outside: Array  # the projector I - AA⁺ of a second-order perceptron with a = 0; otherwise empty
     total: Array = field(init=False)  # sum of w (or of w / ‖w‖ if second-order) over all visits before the last update
-    counts: Array = field(init=False)  # number of updates, weight of visits since the last update, weight of all visits
+    # Number of updates, sum of the row weights over the visits since the last update, and this sum over all visits.
+    counts: Array = field(init=False)
 
     def __post_init__(self) -> None:
         self.total, self.counts = np.zeros_like(self.w), np.zeros(3)
@@ -101,10 +102,10 @@ class Perceptron:
     def average(self) -> Array:
         """Mean over all visits: of w in a first-order perceptron, and of w / ‖w‖ in a second-order perceptron.
 
-        In a second-order perceptron, the norm of w decreases by orders of magnitude as A grows, so the mean of w would
-        depend almost only on the first mistakes. In a first-order perceptron, w is long when mistakes are rare. The
-        mean of w gives more weight to these long vectors, and therefore varies less with the order of the rows than the
-        mean of w / ‖w‖ would.
+        In a second-order perceptron, the norm of w decreases by orders of magnitude as the matrix A (see
+        :class:`Perceptron`) grows, so the mean of w would depend almost only on the first mistakes. In a first-order
+        perceptron, the norm of w is large when mistakes are rare. The mean of w gives these vectors more weight, and
+        therefore varies less with the order of the rows than the mean of w / ‖w‖ would.
         """
         length = float(np.linalg.norm(self.w)) if self.root.size else 1.0
         return (self.total + self.counts[1] * self.w / (length or 1.0)) / max(self.counts[2], 1.0)
@@ -130,9 +131,10 @@ class Perceptron:
 
 
 def _shuffled(X: Array, run: int, rng: np.random.Generator) -> Array:
-    """Return, in random order, the indices of the runs of ``run`` consecutive rows; the last run may have fewer rows.
+    """Divide the rows into runs of ``run`` consecutive rows, and return the indices of the runs in random order.
 
-    For ``run=1`` the order depends only on the coordinates of the rows and on ``rng``.
+    The last run may have fewer rows. For ``run=1`` the order depends only on the coordinates of the rows and on
+    ``rng``.
     """
     if run > 1:
         return rng.permutation(-(-len(X) // run))
@@ -183,8 +185,8 @@ NO_BOUNDS = MistakeBounds(np.nan, np.nan, np.nan)
 def paper_bound(reference_norm: float, radius: float, margin: float) -> float:
     """Return the mistake bound of the paper's first theorem, for curvature -1.
 
-    The arguments are ‖p‖, R and ε; see ``paper`` in :class:`MistakeBounds`. The factor 1 - R_p² is computed without
-    cancellation.
+    The arguments are ‖p‖, R and ε; see ``paper`` in :class:`MistakeBounds`, where R_p is also defined. The factor 1 -
+    R_p² is computed without cancellation.
 
     Examples
     --------
@@ -220,9 +222,10 @@ def _visit(  # type: ignore[no-untyped-def]
 ):
     """Visit rows and update the state of the perceptron in place; return the number of misclassified rows.
 
-    Visit k reads row k if ``runs`` is empty, and otherwise row ``k % run`` of the run ``runs[k // run]``. This call
-    makes the visits ``start`` to ``stop - 1``. For the second-order perceptron with a = 0, ``missing`` is the number of
-    dimensions outside the span of earlier rows; a row that adds a dimension always counts as a mistake.
+    If ``runs`` is empty, visit k reads row k. Otherwise, the rows are divided into runs of ``run`` consecutive rows,
+    and visit k reads row ``k % run`` of the run with index ``runs[k // run]``. This call makes the visits ``start`` to
+    ``stop - 1``. For the second-order perceptron with a = 0, ``missing`` is the number of dimensions outside the span
+    of earlier rows; a row that adds a dimension always counts as a mistake.
     """
     n = X.shape[0]
     mistakes = 0

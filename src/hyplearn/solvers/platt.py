@@ -139,13 +139,13 @@ def _minimise(
 def _newton_steps(sums: Array, pinned: bool) -> tuple[Array, Array]:
     """Return the Newton steps in a and b, and the slopes of the losses along these steps.
 
-    For a sigmoid with a singular Hessian, both are 0.
+    Both are 0 for a sigmoid whose loss has a singular Hessian.
     """
     _, g_a, g_b, H_aa, H_ab, H_bb = sums
     if pinned:
         g_b, H_ab, H_bb = np.zeros_like(g_b), np.zeros_like(H_ab), np.ones_like(H_bb)
-    # The two linear equations for a step are solved by elimination. A sigmoid that is 0 or 1 for every row, up to
-    # rounding, has a singular Hessian.
+    # The two linear equations for a step are solved by elimination. The Hessian of the loss is singular if the sigmoid
+    # is 0 or 1 for every row, up to rounding.
     ratio = H_ab / np.where(H_bb > 0, H_bb, 1.0)
     left = H_aa - ratio * H_ab
     regular = (H_bb > 0) & (left > 0)

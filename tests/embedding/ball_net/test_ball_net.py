@@ -352,10 +352,10 @@ def test_a_factory_that_does_not_return_a_module_is_rejected(digits):
 @pytest.mark.parametrize(
     ("shape", "problem"),
     [
-        ((20, 64), r'encoder="conv" needs images; got flat rows of shape \(20, 64\)'),
+        ((20, 64), r'encoder="conv" needs images; got vectors, in an array of shape \(20, 64\)'),
         ((20, 7, 8), "8 by 8 pixels or more; got 7 by 8"),
         ((20, 8, 8, 3), r"got 8 by 3 \(X has the shape \(20, 8, 8, 3\)\)\.\nPut the channels before"),
-        ((20, 1, 2, 8, 8), r"flat rows or images; got shape \(20, 1, 2, 8, 8\)"),
+        ((20, 1, 2, 8, 8), r"one vector or image per row; got shape \(20, 1, 2, 8, 8\)"),
     ],
 )
 def test_shapes_other_than_images_are_rejected(shape, problem):

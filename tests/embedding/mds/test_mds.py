@@ -199,7 +199,7 @@ def test_a_descent_that_reaches_max_iter_causes_a_warning(noisy):
         (lambda D: -D, "finite and not negative"),
         (lambda D: np.where(D > 2, np.nan, D), "finite and not negative.* nan at"),
         (lambda D: np.where(D > 2, np.inf, D), "finite and not negative.* inf at"),
-        (lambda D: 30 * D, "the limit of float64 is 70 in curvature -1"),
+        (lambda D: 30 * D, "the limit of float64 is 70 for curvature -1"),
         (lambda D: D[:2, :2], "got n_components=2 and 2 points"),
     ],
 )

@@ -1,7 +1,7 @@
 r"""Torch modules of a BallNet: geometry of the ball, encoders, heads, and conversion of all weights to one vector.
 
 Points are given by their frame coordinates v at the origin, :math:`x = \exp_0(v / 2)`, so that the norm of v is the
-hyperbolic distance of x from the origin. The gap :math:`1 - c\|x\|^2`, which would lose its digits in float32, is not
+hyperbolic distance of x from the origin. The gap :math:`1 - c\|x\|^2`, which would be inaccurate in float32, is not
 needed.
 """
 

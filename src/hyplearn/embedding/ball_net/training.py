@@ -131,7 +131,7 @@ class Training:
         return loss / n, right / n
 
     def _report(self, report: TaskReporter, done: float, loss: float, accuracy: float) -> None:
-        """Report the mean loss and accuracy so far in this epoch, of which the fraction ``done`` is finished.
+        """Report the mean loss and accuracy so far in this epoch; ``done`` is the finished fraction of the epoch.
 
         A line is printed only at the end of the epoch.
         """
@@ -144,7 +144,7 @@ class Training:
     def _step(self, rows: Tensor, codes: Tensor, when: str) -> tuple[float, int]:
         """Take one step of the optimiser; return the loss and the number of correct predictions before the step.
 
-        ``when`` describes the step in the message of an error.
+        ``when`` is a description of the step for error messages.
         """
         logits = self.network(rows)
         loss = nn.functional.cross_entropy(logits, codes)

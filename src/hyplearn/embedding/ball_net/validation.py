@@ -1,4 +1,7 @@
-"""Validate the parameters, rows and features of a BallNet, and list the layers of its network, without torch."""
+"""Validate the parameters, rows and features of a BallNet, and list the layers of its network.
+
+This module does not import torch.
+"""
 
 import math
 import numbers
@@ -59,7 +62,7 @@ def as_rows(X: Array, encoder: Any) -> Array:
     """Return X as rows of shape (n, d) or (n, channels, h, w); add the channel axis to images of shape (n, h, w)."""
     if X.ndim not in (2, 3, 4):
         raise ValueError(
-            f"X must be flat rows or images; got shape {X.shape}.\n"
+            f"X must contain one vector or image per row; got shape {X.shape}.\n"
             "Pass an array of shape (n, d), (n, h, w) or (n, c, h, w)."
         )
     rows = X[:, None] if X.ndim == 3 else X
@@ -67,7 +70,7 @@ def as_rows(X: Array, encoder: Any) -> Array:
         return rows
     if rows.ndim == 2:
         raise ValueError(
-            f'encoder="conv" needs images; got flat rows of shape {X.shape}.\n'
+            f'encoder="conv" needs images; got vectors, in an array of shape {X.shape}.\n'
             'Reshape X to (n, h, w) or (n, c, h, w), or pass encoder="mlp".'
         )
     if min(rows.shape[2:]) < SMALLEST_SIDE:
@@ -80,7 +83,7 @@ def as_rows(X: Array, encoder: Any) -> Array:
 
 
 def check_shape(rows: Array, shape: tuple[int, ...]) -> None:
-    """Raise an error if the rows do not have the given shape, which is the shape of the training rows."""
+    """Raise an error if the shape of each row differs from ``shape``, the shape of a training row."""
     if rows.shape[1:] != shape:
         raise ValueError(
             f"Rows have the shape {rows.shape[1:]}, but the network was fitted on rows of shape {shape}.\n"

@@ -1,4 +1,4 @@
-"""Embed points by multidimensional scaling (HyperbolicMDS), possibly starting at the minimum spanning tree."""
+"""Embed points by multidimensional scaling (HyperbolicMDS)."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -24,8 +24,8 @@ from hyplearn.geometry.border import absolute_curvature, as_real, check_integer,
 from hyplearn.scikit_learn import BaseEstimator
 from hyplearn.types import Array
 
-# Largest allowed distance in curvature -1. It is slightly smaller than the distance between two opposite points at the
-# largest radius that float64 can represent.
+# Largest allowed distance, for curvature -1. It is slightly smaller than the distance between two opposite points at
+# the largest radius that float64 can represent.
 LONGEST = 70.0
 # Settings of the search for the curvature. The variable of the search is the largest given distance in units of the
 # radius of curvature. SEARCH_BOUNDS is the range of this variable, and SEARCH_GRID is the number of grid values in this
@@ -33,7 +33,8 @@ LONGEST = 70.0
 SEARCH_BOUNDS = (0.3, 30.0)
 SEARCH_GRID = 9
 SEARCH_POINTS = 250
-# Largest hyperbolic radius of a node of the spanning tree. At larger radii, float64 has too few digits for the edges.
+# Largest hyperbolic radius of a node of the spanning tree. At larger radii, the coordinates have too few digits in
+# float64 for the lengths of edges to be accurate.
 FARTHEST = 30.0
 # Length, relative to the largest distance, of an edge of the spanning tree between two copies of a point. Their
 # distance is 0, but SciPy would treat an edge of length 0 as missing.
@@ -46,9 +47,9 @@ class HyperbolicMDS(BaseEstimator):
 
     The spectral solution (hydra) is exact if the given distances are those of points in hyperbolic space with
     ``n_components`` dimensions and the curvature of the ball. For other distances, the stress
-    :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2` is minimised by a descent. The descent starts at the spectral
-    solution or, in two or more dimensions, at the minimum spanning tree, embedded as in
-    :class:`~hyplearn.embedding.TreeEmbedding`, if its stress is smaller.
+    :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2` is minimised with L-BFGS along geodesics. The iteration starts at the
+    spectral solution. In two or more dimensions, the minimum spanning tree is also embedded, as in
+    :class:`~hyplearn.embedding.TreeEmbedding`, and the iteration starts at this embedding if it has a smaller stress.
 
     Parameters
     ----------
@@ -64,9 +65,9 @@ class HyperbolicMDS(BaseEstimator):
     refine : bool, default=True
         Whether to minimise the stress; if False, the points are the spectral solution.
     tol : float, default=1e-4
-        The descent stops when a step decreases the stress by less than this fraction of the stress.
+        The iteration stops when a step decreases the stress by less than this fraction of the stress.
     max_iter : int, default=100
-        Maximum number of steps of the descent. A ``ConvergenceWarning`` is issued if this number is reached.
+        Maximum number of L-BFGS steps. A ``ConvergenceWarning`` is issued if this number is reached.
 
     Attributes
     ----------
@@ -82,7 +83,7 @@ class HyperbolicMDS(BaseEstimator):
     spectral_stress_ : float
         Stress of the spectral solution, normalised like ``stress_``.
     n_iter_ : int
-        Number of steps of the descent.
+        Number of L-BFGS steps.
     n_features_in_ : int
         Number of points.
 
@@ -94,7 +95,7 @@ class HyperbolicMDS(BaseEstimator):
     Notes
     -----
     In the spectral solution, the radius of a point is computed from its space-like coordinates. The time-like
-    coordinate is not used: near the centre it is close to 1, so it would give the radius to only half of the digits.
+    coordinate is not used: near the centre it is close to 1, so it would give only half of the digits of the radius.
 
     Examples
     --------
@@ -217,8 +218,8 @@ class Scaling:
     def solve(self, D: Array) -> tuple[Hydra, float, Descent]:
         """Return the spectral solution, its stress, and the result of the descent.
 
-        The descent starts at the spectral solution or, in two or more dimensions, at the spanning tree if its stress is
-        smaller. If ``refine`` is False, the returned ``Descent`` contains the spectral solution.
+        The descent starts at the spectral solution or, in two or more dimensions, at the embedded spanning tree if the
+        latter has a smaller stress. If ``refine`` is False, the returned ``Descent`` contains the spectral solution.
         """
         hydra = Hydra.of(D, self.n_components)
         spectral = stress_and_gradient(hydra.points, D, self.relative)[0]
@@ -231,7 +232,10 @@ class Scaling:
         return hydra, spectral, descend(start, D, self.relative, tol=self.tol, max_iter=self.max_iter)
 
     def best_curvature(self, D: Array) -> float:
-        """Return the absolute curvature with minimal stress on a fixed subset of points, or 1 if 1 is not worse."""
+        """Return the absolute curvature that gives the smallest stress on a fixed subset of the points.
+
+        The result is 1 if the search finds no curvature with a smaller stress than that for 1.
+        """
         n, longest = len(D), float(np.max(D))
         if longest == 0:
             return 1.0
@@ -257,7 +261,7 @@ def _check_longest(D: Array, c: float) -> None:
     longest = float(np.max(D, initial=0.0))
     if np.sqrt(c) * longest > LONGEST:
         raise ValueError(
-            f"The largest distance is {longest:.4g}; the limit of float64 is {LONGEST / np.sqrt(c):.4g} in "
+            f"The largest distance is {longest:.4g}; the limit of float64 is {LONGEST / np.sqrt(c):.4g} for "
             f"curvature {-c:g}.\n"
             f'Scale the distances, or pass curvature="auto" or a value between {-((LONGEST / longest) ** 2):.3g} and 0.'
         )
@@ -266,9 +270,9 @@ def _check_longest(D: Array, c: float) -> None:
 def spanning_tree_start(D: Array, d: int) -> Array:
     """Lay out the minimum spanning tree of the given distances in the unit ball, and return its points.
 
-    For the distances between all nodes of a tree, the spanning tree is this tree. The layout is "wedges" in the disk
-    and "sarkar" in more dimensions. The root is the node closest to the middle of the longest path. All edges are
-    shortened by the same factor if a node would otherwise be too far from the origin.
+    If the distances are those between all nodes of a tree, the spanning tree is this tree. The layout is "wedges" in
+    the disk and "sarkar" in higher dimensions. The root is the node closest to the middle of the longest path. All
+    edges are shortened by the same factor if a node would otherwise be too far from the origin.
     """
     # SciPy treats an entry of 0 as a missing edge, so copies of a point get a small positive distance.
     shortest = SHORTEST * np.max(D)

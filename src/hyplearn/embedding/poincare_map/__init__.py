@@ -36,11 +36,12 @@ MOST_TOGETHER = 4000
 # eigendecomposition of the matrix of hyperbolic cosines of the distances. Its rounding errors are proportional to the
 # largest cosine, so larger distances would leave too few digits for short distances.
 LONGEST_AT_START = 12.0
-# Settings of gamma="auto": gamma is LEAST_GAMMA, the published value, or more if the largest logarithmic forest
-# distance divided by gamma would otherwise exceed WIDEST. Two cells at this distance, on opposite sides of the origin,
-# have hyperbolic radius 4, which is 0.96 of the Euclidean radius of the ball. On four synthetic trees, "auto" gives
-# gamma = 2.7 to 3.8. A Euclidean softmax then classifies 73 % of held-out cells correctly (54 % with gamma = 2), and
-# PoincareLogisticRegression 85.8 % (83.7 % with gamma = 2). The trustworthiness of the maps does not differ.
+# Settings of gamma="auto": gamma is LEAST_GAMMA, the published value. If the largest logarithmic forest distance
+# divided by this gamma exceeds WIDEST, gamma is raised until the quotient is WIDEST. Two cells at distance WIDEST = 8,
+# on opposite sides of the origin, are at hyperbolic distance 4 from it, which is 0.96 of the Euclidean radius of the
+# ball. On four synthetic trees, "auto" gives gamma = 2.7 to 3.8. A Euclidean softmax then classifies 73 % of held-out
+# cells correctly (54 % with gamma = 2), and PoincareLogisticRegression 85.8 % (83.7 % with gamma = 2). The
+# trustworthiness of the maps does not differ.
 LEAST_GAMMA, WIDEST = 2.0, 8.0
 # WIDTH_AT_START is the standard deviation of the coordinates of a random start, and EARLY_STEPS is the maximum number
 # of steps with exaggerated attraction after such a start.
@@ -205,10 +206,10 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def transform(self, X: Any) -> Array:
         """Return the points of new cells, without changing the map.
 
-        Each new cell is added separately to the graph of the landmarks, which keep their points. The new point is a
+        Each new cell is added separately to the graph of the landmarks, whose points stay fixed. The new point is a
         local minimum of the loss. It is found with Newton's method, which starts at the point of the landmark with the
         highest accessibility from the new cell. New cells do not influence each other. A new cell with the same
-        features as a landmark gets the point of this landmark.
+        features as a landmark is placed at the point of this landmark.
 
         Parameters
         ----------

@@ -126,10 +126,13 @@ def search_among(cells: Array, n_neighbors: int) -> NearestNeighbors:
 
 
 def neighbours_among(search: NearestNeighbors, X: Array | None = None) -> Neighbours:
-    """Find the cells nearest to each row of X or, if X is None, the other cells nearest to each cell of the search."""
+    """Find the cells nearest to each row of X, among the cells on which ``search`` was fitted.
+
+    If X is None, find the nearest other cells of each of these cells.
+    """
     cells = search.kneighbors(X, return_distance=False)
-    # Distances are recomputed from differences, because the search may compute them from products, which lose digits
-    # for close cells.
+    # Distances are recomputed from differences, because the search may compute them from products, which is
+    # inaccurate for close cells.
     from_rows = search._fit_X if X is None else X
     return Neighbours(cells, np.stack([_lengths(search._fit_X[column] - from_rows) for column in cells.T], axis=1))
 
@@ -152,7 +155,7 @@ def edge_weights(distances: Array, sigma: float | None) -> Array:
 
 
 class Joints(NamedTuple):
-    """Sizes of a graph's connected components, the edges (pairs of rows) that join them, and the edges' lengths."""
+    """Sizes of a graph's connected components, and the edges (pairs of rows) added to join them, with their lengths."""
 
     sizes: Array
     edges: Array

@@ -108,9 +108,11 @@ class Pairs(NamedTuple):
 
 
 class Divergence:
-    """Loss of a map as a function of its n points: the mean divergence of the rows of the accessibilities Q.
+    """Loss of a map as a function of its n points, for given accessibilities Q.
 
-    An object takes about 16 n² bytes of memory, in addition to Q.
+    The loss is the mean of the losses of the rows, as defined in the module docstring: the divergences between the rows
+    of Q and the rows of softmaxes of distances between the points. An object takes about 16 n² bytes of memory, in
+    addition to Q.
     """
 
     def __init__(self, Q: Array, gamma: float) -> None:

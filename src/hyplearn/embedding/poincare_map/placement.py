@@ -112,7 +112,7 @@ def _minimise(fixed, q, log_q, own, out):  # type: ignore[no-untyped-def]
         for _ in range(MOST_STEPS):
             step = np.linalg.solve(hessian + damping * np.eye(d), downhill)
             length = math.sqrt(np.sum(step * step))
-            # Steps are limited to the length 1, the radius of curvature, because the quadratic model of the loss is not
+            # Steps are limited to length 1 (the radius of curvature), because the quadratic model of the loss is not
             # valid for longer steps.
             if length > 1.0:
                 step /= length

@@ -15,14 +15,14 @@ from hyplearn.geometry.kernels import norm_of_difference, row_gaps
 from hyplearn.scikit_learn import BaseEstimator
 from hyplearn.types import Array
 
-# Values of spread that are tried for spread="auto". Each value takes one layout and one measurement of the distortion.
+# Values of spread that are tried for spread="auto". Each requires one layout and one measurement of the distortion.
 SPREADS = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3)
 # Approximate maximum number of ordered pairs of nodes on which the distortion is measured. It covers all pairs in trees
 # of up to 2,000 nodes. In larger trees, more pairs would make the mean more accurate, but take longer.
 MOST_PAIRS = 4_000_000
-# Approximate maximum number of ordered pairs of nodes on which the values of spread are compared. These are enough
-# pairs to choose the best value, and far fewer than the MOST_PAIRS pairs of the final measurement, so each comparison
-# is fast.
+# Approximate maximum number of ordered pairs of nodes on which the distortion is measured for each of the SPREADS.
+# These pairs are enough to choose the best spread, and far fewer than the MOST_PAIRS pairs of the final measurement, so
+# the choice is fast.
 SEARCH_PAIRS = 200_000
 # Largest accepted relative error of an edge length due to rounding.
 EDGE_TOLERANCE = 0.01
@@ -43,15 +43,15 @@ class TreeEmbedding(BaseEstimator):
         Dimension of the ball.
     layout : {"sarkar", "wedges"}, default="sarkar"
         Directions of the neighbours of a node. With "sarkar", all neighbours of a node, including its parent, are well
-        separated (Sarkar, 2011): their directions are evenly spaced in the disk and form a spherical code in more
+        separated (Sarkar, 2011): their directions are evenly spaced in the disk, and form a spherical code in higher
         dimensions. With "wedges", which is available only in the disk, the children of a node lie in a wedge around the
-        direction away from the node's parent, and a child with more leaves gets a wider angle. Edges then never cross
-        at any scale, so this layout is best for pictures.
+        direction away from the node's parent, and a child with more leaves gets a wider angle. Edges do not cross at
+        any scale, so this layout is best for pictures.
     spread : float or "auto", default="auto"
-        Factor, above 0 and up to 1, by which the layout "sarkar" multiplies the angles between the children of a node
-        and the direction away from the node's parent. The value 1 gives Sarkar's construction; smaller values make
-        paths straighter and move siblings closer together. "auto" chooses the value among 1, 0.85, 0.7, 0.55, 0.4 and
-        0.3 with the smallest average distortion.
+        Factor, above 0 and up to 1, by which the layout "sarkar" multiplies the angle between the direction to each
+        child of a node and the direction away from the node's parent. The value 1 gives Sarkar's construction; smaller
+        values make paths straighter and move siblings closer together. "auto" chooses the value among 1, 0.85, 0.7,
+        0.55, 0.4 and 0.3 with the smallest average distortion.
     scale : float or "auto", default="auto"
         Hyperbolic length of an edge of length 1. "auto" is the largest scale at which float64 represents the length of
         every edge to within 1 %. It places the farthest nodes at a hyperbolic radius of 30 to 35, in units of the
@@ -74,15 +74,15 @@ class TreeEmbedding(BaseEstimator):
     scale_ : float
         Hyperbolic length of an edge of length 1.
     spread_ : float
-        Value of spread that was used; 1 with the layout "wedges".
+        Value of ``spread`` that was used; 1 with the layout "wedges".
     average_distortion_ : float
         Mean of ``|1 - d / (scale_ t)|`` over pairs at hyperbolic distance d and tree distance t.
     worst_distortion_ : float
         Largest ratio ``d / t`` divided by the smallest; 1 for an isometry.
     n_pairs_ : int
         Number of pairs on which the distortion was measured. For up to 2,000 nodes, these are all pairs. For larger
-        trees, they are the pairs of a fixed random sample of nodes with all other nodes; the worst distortion also
-        includes all pairs of neighbouring siblings.
+        trees, each node of a fixed random sample is paired with every other node; the worst distortion also includes
+        all pairs of neighbouring siblings.
 
     References
     ----------
@@ -152,7 +152,7 @@ class TreeEmbedding(BaseEstimator):
         check_parameter("spread", self.spread, share, 'a number above 0 and up to 1, or "auto"')
 
     def _place(self, tree: RootedTree, lengths: Array) -> tuple[Array, float]:
-        """Return the points, and the value of spread that was used: 1 for layout="wedges".
+        """Return the points, and the value of ``spread`` that was used, which is 1 for layout="wedges".
 
         With spread="auto", the value in SPREADS with the smallest average distortion is used.
         """
@@ -271,10 +271,10 @@ class Distortion(NamedTuple):
 def measure_distortion(tree: RootedTree, X: Array, lengths: Array, most_pairs: int = MOST_PAIRS) -> Distortion:
     """Measure the distortion of a tree that is embedded in the unit ball.
 
-    X contains the points of the nodes, and ``lengths`` the hyperbolic lengths that the edges should have.
+    X contains one point per node, and ``lengths`` the hyperbolic lengths that the edges should have.
 
-    If there are more than ``most_pairs`` ordered pairs of nodes, the distortion is measured on the pairs of a fixed
-    random sample of nodes with all other nodes. The worst distortion also includes all pairs of neighbouring siblings,
+    If there are more than ``most_pairs`` ordered pairs of nodes, the distortion is measured only on pairs whose first
+    node is in a fixed random sample. The worst distortion also includes all pairs of neighbouring siblings,
     which usually have the largest distortion.
     """
     n = len(X)

@@ -54,7 +54,7 @@ class Codes(NamedTuple):
         return cls(points, np.concatenate([[0], which + 1]))
 
     def narrow(self, spread: float) -> Self:
-        """Multiply the angles between children and the direction away from the parent by ``spread``; return new codes.
+        """Return new codes: each child's angle from the direction away from the parent is multiplied by ``spread``.
 
         The code of the root is not changed, because the root has no parent.
         """
@@ -98,8 +98,8 @@ def _sarkar(X, parents, counts, first, lengths, codes, starts):  # type: ignore[
         mirror[:] = 0.0
         if v > 0:
             _direction(X, v, parents[v], back)
-            # ``mirror`` is the normal of the reflection that maps the first direction of the code to the direction of
-            # the parent.
+            # ``mirror`` is the normal of the reflection that maps the first direction of the node's spherical code to
+            # the direction of the parent.
             for j in range(d):
                 mirror[j] = codes[used, j] - back[j]
             length = math.sqrt(np.sum(mirror**2))
@@ -134,20 +134,20 @@ def wedges(tree: RootedTree, lengths: Array) -> Array:
     r"""Lay out a tree in nested wedges of the disk, so that edges never cross, whatever their lengths.
 
     Each node has a wedge of directions, which is bisected by the direction away from its parent; the wedge of the root
-    contains all directions. The wedge of a node is divided into one share for each child, in proportion to the power
-    0.7 of the child's number of leaves. Each child lies on the bisector of its share. The wedge of the child ends at
-    the same two ideal points as its share. If the share has the half-angle :math:`h`, and the edge to the child has the
-    length :math:`\ell`, the half-angle :math:`h'` of the child's wedge is therefore given by
+    contains all directions. The wedge of a node is divided into one share per child, in proportion to the child's
+    number of leaves raised to the power 0.7. Each child lies on the bisector of its share. The wedge of the child ends
+    at the same two ideal points as its share. If the share has the half-angle :math:`h`, and the edge to the child has
+    the length :math:`\ell`, the half-angle :math:`h'` of the child's wedge is therefore given by
 
     .. math:: \tan\tfrac{h'}{2} = e^{\ell} \tan\tfrac{h}{2}.
 
     Mathematical libraries disagree in the last digit of tan, exp and pow. The angles of :func:`_bisectors` are
     therefore replaced with the tangents of their halves, rounded to nine decimals, and the exponentials of the lengths
-    are computed with decimal numbers. The results of the remaining operations (+, −, ×, ÷ and √) are fixed by IEEE 754,
-    so points are the same on every machine.
+    are computed in decimal arithmetic. The results of the remaining operations (+, −, ×, ÷ and √) are fixed by IEEE
+    754, so points are the same on every machine.
     """
     turns = [round(math.tan(angle / 2), DECIMALS) for angle in _bisectors(tree, lengths)]
-    # The exponential of a decimal number is slow, so it is computed once for each distinct length.
+    # Exponentials in decimal arithmetic are slow, so they are computed only once for each distinct length.
     distinct, which = np.unique(lengths, return_inverse=True)
     growths = np.array([float(TWENTY_DIGITS.exp(Decimal(length))) for length in distinct.tolist()])
     steps = ((growths - 1) / (growths + 1))[which]
@@ -207,7 +207,7 @@ def _gap(X, i):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _mobius_add(x0, x1, gap_x, y0, y1, gap_y):  # type: ignore[no-untyped-def]
-    """Compute ``x ⊕ y`` as in :func:`hyplearn.geometry.mobius_add`, with given gaps of x and y."""
+    """Compute ``x ⊕ y`` as in :func:`hyplearn.geometry.mobius_add`, given the gaps of x and y."""
     t0, t1 = x0 + y0, x1 + y1
     square = t0 * t0 + t1 * t1
     denominator = gap_x * gap_y + square

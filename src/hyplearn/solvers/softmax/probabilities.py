@@ -14,7 +14,7 @@ CHUNK_NUMBERS, FEWEST_ROWS = 2**18, 128
 
 
 def chunks(block: ClassRows, width: int) -> Iterator[tuple[Chunk, Array, Array]]:
-    """Yield chunks of rows with their class codes and costs; ``width`` is the number of elements in memory per row."""
+    """Yield chunks of rows with their class codes and costs; a row needs ``width`` array elements of memory."""
     n, most = len(block.X), max(FEWEST_ROWS, CHUNK_NUMBERS // width)
     length = -(-n // max(1, round(n / most)))  # chunks have almost equal sizes, so that the last one is not small
     for start in range(0, n, max(1, length)):

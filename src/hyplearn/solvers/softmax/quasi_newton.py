@@ -9,10 +9,10 @@ first and the last column.
 
 The inverses of the blocks are multiplied from both sides by :math:`J = I - \tfrac1K 1 1^T`, which subtracts the mean
 over the K classes. For a single row x with the probabilities π, the Hessian of the loss is the Kronecker product of
-:math:`\operatorname{diag} \pi - \pi \pi^T` and :math:`x x^T`, and the pseudo-inverse of the first factor also contains
-J twice: :math:`(\operatorname{diag} \pi - \pi \pi^T)^+ = J \operatorname{diag}(1/\pi) J`. The reason is that adding the
-same vector to the weights of all classes changes no probability. Without J, the guess would ignore this property, and
-the steps would be too short where classes overlap.
+:math:`\operatorname{diag} \pi - \pi \pi^T` and :math:`x x^T`, and the pseudo-inverse of the first factor has J
+on both sides as well: :math:`(\operatorname{diag} \pi - \pi \pi^T)^+ = J \operatorname{diag}(1/\pi) J`. J appears
+because adding the same vector to the weights of all classes changes no probability. Without J, the guess would ignore
+this invariance, and the steps would be too short where classes overlap.
 """
 
 from abc import ABC, abstractmethod
@@ -117,7 +117,7 @@ class QuasiNewton(ABC):
 
 
 class SampleHessian(QuasiNewton):
-    """Quasi-Newton method whose initial guess is the inverse of a sample's Hessian or of a part of this matrix."""
+    """Quasi-Newton method whose initial inverse Hessian is the inverse of a sample's Hessian, or of a part of it."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class SampleHessian(QuasiNewton):
         entries, d = source.n_classes * source.shape[1], source.shape[1]
         kinds = {"whole": entries <= matrix_entries, "blocks": d <= block_columns}
         self.kind = next((kind for kind, applies in kinds.items() if applies), "diagonal")
-        self.keeps_steps = self.kind != "whole"  # steps that belong to an old guess do not improve a new one
+        self.keeps_steps = self.kind != "whole"  # steps stored earlier do not improve a new inverse of the full Hessian
         if sample_numbers is None:
             sample_numbers = BLOCK_NUMBERS if self.kind == "blocks" else SAMPLE_NUMBERS
         self.source, self.seed = source, seed
@@ -157,9 +157,9 @@ class SampleHessian(QuasiNewton):
             return lambda x: cho_solve(factor, x.ravel()).reshape(x.shape)
         if self.kind == "blocks":
             return block_inverse(rows, costs, pi)
-        # The factor K / (K - 1) compensates for the blocks of the Hessian of the loss that are left out. For two
-        # classes, it is exact: gradients sum to zero over the classes, and the product of the full Hessian with such a
-        # vector is twice the product of its diagonal blocks with the vector.
+        # The factor K / (K - 1) compensates for the off-diagonal blocks of the Hessian of the loss, which are left out.
+        # For two classes, the factor is exact: a gradient sums to zero over the classes, and for every vector with this
+        # property, the product with the full Hessian is twice the product with the diagonal blocks.
         weights = len(W) / (len(W) - 1) * costs * pi * (1 - pi)
         return _diagonal_inverse(1 + weights @ rows**2, weights @ (rows[:, 0] * rows[:, -1]))
 
@@ -169,9 +169,9 @@ def block_inverse(rows: Array, costs: Array, pi: Array) -> Operator:
 
     The matrix J subtracts the mean over the classes; the module's documentation explains its purpose.
     """
-    # The factor K / (K - 1) compensates for the blocks of the Hessian of the loss that are left out. For two classes,
-    # it is exact: gradients sum to zero over the classes, and the product of the full Hessian with such a vector is
-    # twice the product of its diagonal blocks with the vector.
+    # The factor K / (K - 1) compensates for the off-diagonal blocks of the Hessian of the loss, which are left out. For
+    # two classes, the factor is exact: a gradient sums to zero over the classes, and for every vector with this
+    # property, the product with the full Hessian is twice the product with the diagonal blocks.
     factor, identity = len(pi) / (len(pi) - 1), np.eye(rows.shape[1])
     blocks = (identity + _block(rows, factor * costs, own * (1 - own)) for own in pi)
     inverses = np.stack([cho_solve(cho_factor(block), identity) for block in blocks])
@@ -237,10 +237,10 @@ def _scaled(inverse: Operator, last: tuple[Array, Array]) -> Operator:
 
 
 def _line_search(evaluate: Callable[[Array], E], point: E, step: Array) -> tuple[E | None, int]:
-    """Return the point after the step, which is shortened if P does not decrease enough, and the number of passes.
+    """Return the point after the step, and the number of passes; shorten the step if P does not decrease enough.
 
-    Return None instead of the point if the slope of P along the step is not negative, or if none of the lengths that
-    are tried meets one of the two conditions described at ENOUGH.
+    Return None instead of the point if the slope of P along the step is not negative, or if no tried length of the step
+    meets either of the two conditions described at ENOUGH.
     """
     slope, length = float(np.sum(point.gradient * step)), 1.0
     if slope >= 0:  # rounding errors can make P increase along the step

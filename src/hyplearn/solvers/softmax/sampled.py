@@ -24,8 +24,8 @@ from hyplearn.solvers.softmax.solve import SoftmaxSolution, iterate, solve_softm
 from hyplearn.solvers.solution import Report
 from hyplearn.types import Array
 
-# Minimum tolerance (relative duality gap) for the solutions of the samples. The resulting weights have a larger gap on
-# all rows, so a smaller tolerance for the samples would hardly save steps on all rows.
+# Smallest tolerance (relative duality gap) to which the samples are solved. The gap of the resulting weights on all
+# rows is larger, so solving the samples more precisely would hardly save steps on all rows.
 SAMPLE_TOL = 1e-3
 # Systems with the sample's Hessian are solved to this relative residual, which is below the sampling error.
 FORCING = 0.03
@@ -57,11 +57,11 @@ def solve_softmax_by_sample(
 ) -> SoftmaxSolution:
     """Minimise the penalised log-loss of rows ``u @ projection`` until the relative duality gap is at most ``tol``.
 
-    ``source`` contains all raw rows u. ``sample`` contains rows x that represent all rows; their costs add up to the
-    total cost. ``larger`` contains raw rows u of a larger sample that also represents all rows. ``start`` contains
-    starting weights for the solution of the sample. At most ``max_iter`` steps are made on the larger sample, and at
-    most as many on all rows; ``report`` is called after each step on all rows. The solution does not contain the
-    Hessian.
+    ``source`` contains all raw rows u. ``sample`` contains rows x that represent all rows: their costs sum to the total
+    cost of all rows. ``larger`` contains raw rows u of a larger sample that also represents all rows. ``start``
+    contains the weights at which the solver starts on the sample. At most ``max_iter`` steps are made on the larger
+    sample, and at most as many on all rows; ``report`` is called after each step on all rows. The solution does not
+    contain the Hessian.
     """
     first_tol, method = max(tol, SAMPLE_TOL), ProjectedHessian(sample)
     W = solve_softmax(sample, tol=first_tol, start=start).W
@@ -76,9 +76,10 @@ def solve_softmax_by_sample(
 
 
 class ProjectedHessian(QuasiNewton):
-    """Quasi-Newton method whose initial guess is the inverse of a sample's Hessian, applied by conjugate gradients.
+    """Quasi-Newton method whose initial inverse Hessian is that of a sample, applied by conjugate gradients.
 
-    The preconditioner consists of the inverses of the diagonal blocks of the sample's Hessian at the first weights.
+    The preconditioner consists of the inverses of the diagonal blocks of the sample's Hessian at the weights at which
+    the method starts.
     """
 
     round_steps = 1

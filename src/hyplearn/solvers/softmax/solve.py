@@ -60,8 +60,9 @@ class SoftmaxSolution:
     def hessian(self) -> Array:
         """Hessian of the loss at W, or its diagonal blocks, or their mean; computed on first access.
 
-        If there are fewer rows than columns, the Hessian refers to coordinates in the span of the rows instead of W.
-        Solutions of :func:`~hyplearn.solvers.softmax.sampled.solve_softmax_by_sample` have an empty Hessian.
+        If there are fewer rows than columns, the derivatives are not taken with respect to W, but with respect to its
+        coordinates in an orthonormal basis of the span of the rows. Solutions of
+        :func:`~hyplearn.solvers.softmax.sampled.solve_softmax_by_sample` have an empty Hessian.
         """
         return self.make_hessian()
 
@@ -192,7 +193,7 @@ def iterate(
             return point, "max_iter", n_iter, n_passes
         try:
             following, passes = step(point)
-        except np.linalg.LinAlgError:  # rows are so long that the identity in the Hessian of P is lost in rounding
+        except np.linalg.LinAlgError:  # row norms are so large that rounding hides the identity in the Hessian of P
             following, passes = None, 0
         n_iter, n_passes = n_iter + 1, n_passes + passes
         if following is None:
@@ -231,7 +232,7 @@ def _start(source: RowSource, seed: int, **options: Any) -> tuple[Array, int]:
 
 
 def _newton_step(source: RowSource, point: Point) -> tuple[Point | None, int]:
-    """Return the point after a Newton step, which is shortened if P does not decrease enough, and the number of passes.
+    """Return the point after a Newton step, and the number of passes; shorten the step if P does not decrease enough.
 
     If the step neither decreases P nor halves the gap, return None instead of the point.
     """

@@ -9,9 +9,9 @@ of the clamped rows. The optimum of the small problem is therefore a lower bound
 α is dual feasible for all rows. One more pass computes P at the solution of the small problem, and finds the rows that
 are now near the margin.
 
-With many rows, samples of increasing size are solved first: each solution provides the starting point for the next
-sample, and the number of rows to gather in its working set. With many columns, the starting point may be computed
-with a smoothed loss instead (:mod:`~hyplearn.solvers.svm.smoothed`).
+With many rows, samples of increasing size are solved first. The solution for a sample provides the starting point for
+the next sample, and determines how many rows are gathered in the first working set of the next sample. With many
+columns, the starting point may be computed with a smoothed loss instead (:mod:`~hyplearn.solvers.svm.smoothed`).
 """
 
 from collections.abc import Sequence
@@ -52,23 +52,23 @@ SAMPLE_TOL, THINNED_TOL = 1e-2, 1e-4
 # If a step leaves more than this fraction of the gap, the working set is too small, and more rows are gathered for the
 # next one.
 SLOW = 0.7
-# While the relative gap is above FAR_APART, the working set does not yet contain the right rows, so it is solved only
-# to the tolerance ROUGHLY. Exceptions are working sets of all rows, and the first working set if the starting point is
-# near the solution.
+# While the relative gap is above FAR_APART, the working set still lacks some of the rows that matter, so its problem is
+# solved only to the tolerance ROUGHLY. This does not apply to a working set of all rows, or to the first working set if
+# the starting point is near the solution.
 FAR_APART, ROUGHLY = 0.5, 1e-2
 # After the first sample, samples in memory are used only if they are at least this many times as large as the first.
 SAMPLES_WORTH = 4
-# The rows gathered in the previous scan are used again if no row in its band was left out, and if their number is
-# between LEAST_SHARE times and twice the wanted number.
+# The rows gathered in the previous scan are used again if that scan left out no row of its band, and if the number of
+# these rows is at least LEAST_SHARE times and at most twice the wanted number.
 LEAST_SHARE = 0.75
-# Number of rows to gather for each row within the width of the smoothed loss (smoothed.py). On all data tried, the
-# gathered rows include every row that lies on one side of the margin in the solution for the smoothed loss, and on the
-# other side in the solution for the hinge loss.
+# Number of rows to gather, as a multiple of the number of rows with a slack between 0 and the width of the smoothed
+# loss (smoothed.py). On all data tried, the gathered rows include every row that the solutions for the smoothed loss
+# and for the hinge loss place on different sides of the margin.
 WITHIN = 2
 # If the tolerance is at least LOOSE, working sets are solved to a tenth of the tolerance, not as precisely as possible.
 LOOSE = 1e-4
 LENGTHS = 0.5 ** np.arange(1, 8)
-# Number of elements in memory that a row of a working set needs in addition to its columns.
+# Memory overhead of a row in a working set: number of array elements that it needs in addition to one per column.
 BESIDE_A_ROW = 16
 
 
@@ -116,9 +116,11 @@ class State:
 
 
 class Start(NamedTuple):
-    """Starting point w, the number of rows to gather for the first working set, and the band for the first scan.
+    """Starting point of the solver, and settings for its first scan and working set.
 
-    ``near`` is True if w is near the solution. ``n_passes`` includes passes that only draw a sample.
+    ``w`` is the starting point, ``size`` the number of rows to gather for the first working set, and ``band`` the band
+    around the margin in which the first scan gathers rows. ``near`` is True if w is near the solution. ``n_passes``
+    includes passes that only draw a sample.
     """
 
     w: Array
@@ -156,7 +158,8 @@ def _from_samples(
 ) -> Start:
     """Solve the problem for samples of increasing size; return a starting point for all rows.
 
-    The first samples are held in memory, and the others are read in passes.
+    The smaller samples are held in memory. The larger samples are read again in every pass if they do not fit into
+    memory.
     """
     n, d = source.shape
     options = {"max_iter": max_iter, "threads": threads, "limits": limits}
@@ -194,9 +197,10 @@ def _refined(part: RowSource, start: Start, **options: Any) -> Start:
 
 
 def _thinner(n: int, sampled: int) -> list[int]:
-    """Return the sizes of the samples that are read in passes, in ascending order.
+    """Return the sizes, in ascending order, of the samples that are larger than those from ``source.sample``.
 
-    ``n`` is the number of all rows, and ``sampled`` the number of rows in the largest sample in memory.
+    These samples come from ``source.thinned``, and are read again in every pass if they do not fit into memory. ``n``
+    is the number of all rows, and ``sampled`` the number of rows in the largest sample from ``source.sample``.
     """
     sizes = []
     while (n := n // SAMPLE_RATIO) > GROWTH * sampled:
@@ -275,7 +279,8 @@ def _rows_to_gather(state: State, n: int) -> tuple[Band, int] | None:
             return None
         if expected > 0:
             return band, max(_most(state.size, state.limit), expected)
-        # The band is empty if even its first bin would contain too many rows, for example duplicates.
+        # The band is empty if even its first bin would contain too many rows, for example because many rows are
+        # duplicates.
         state.size = min(GROWTH * state.size, n)
 
 
@@ -344,8 +349,8 @@ class Collected(NamedTuple):
 def collect(source: RowSource, seen: MarginScan, alphas: Array) -> Collected:
     """Collect the positive α of all rows, or only ``Σ α u`` and ``Σ α`` if there are too many α to keep.
 
-    The two sums are sufficient for a certificate. They need no further pass, because the ratio α / C is the same for
-    all clamped rows.
+    The two sums are sufficient for a certificate. Computing them takes no further pass, because the ratio α / C is the
+    same for all clamped rows.
     """
     own = alphas[: len(seen.found)]
     found, alpha, v, total = seen.found[own > 0], own[own > 0], own @ seen.rows, own.sum()

@@ -234,7 +234,7 @@ def _step(U, g, point, inverse, theta, factor, residual, changes, dw, steps):  #
 
     The maximum length is the largest length up to 1 for which all variables stay non-negative. The step of w is written
     to ``dw``, and the steps (dα, dβ, ds, dξ) to ``steps``. The linear system for dw is given in the documentation of
-    the module. The array ``unmoved`` is ``Θ r``, which would be the step of α if dw were 0.
+    the module. In the code, ``unmoved`` denotes ``Θ r``, which would be the step of α if dw were 0.
     """
     m = g.size
     unmoved, heights = steps[0], steps[2]

@@ -144,7 +144,7 @@ def scan_block(block: Rows, w: Array, band: Band, most: int) -> MarginScan:
 
 
 def clamped_rows(block: Rows, w: Array, band: Band) -> Array:
-    """Return the indices, within the block, of the rows that a scan at w clamps."""
+    """Return the indices, within the block, of the clamped rows: rows outside the band with ``⟨u, w⟩ < 1``."""
     sides = np.empty(len(block.X), dtype=np.int8)
     for piece in block.pieces():
         own = sides[piece.start - block.start :][: len(piece.X)]
@@ -181,12 +181,12 @@ def _losses_along(X, p, along, base, costs, w, dw, lengths, out):  # type: ignor
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def scan_kernel(X, p, along, base, costs, w, below, above, sides, counts, clamped):  # type: ignore[no-untyped-def]
-    """Write a mark for each row to ``sides``, count the rows by distance, and sum the clamped rows.
+    """Mark each row in ``sides``, count the rows by distance from the margin, and sum the clamped rows.
 
-    The marks are IGNORED, GATHERED and CLAMPED. The number of rows in each bin of distances is added to ``counts``, and
-    the sum of ``C · along · (x - p)`` over the clamped rows is added to ``clamped``. Five numbers are returned: the
-    loss, the smallest margin, the largest norm of a row, and the sums of ``C · base`` and of ``C`` over the clamped
-    rows.
+    The marks are GATHERED for rows in the band (see :class:`Band`), CLAMPED for other rows with ``⟨u, w⟩ < 1``, and
+    IGNORED for the remaining rows. The number of rows in each bin of distances is added to ``counts``, and the sum of
+    ``C · along · (x - p)`` over the clamped rows is added to ``clamped``. Five numbers are returned: the loss, the
+    smallest margin, the largest norm of a row, and the sums of ``C · base`` and of ``C`` over the clamped rows.
 
     The rows are processed in chunks that stay in the cache, and each chunk in stages: every stage is a loop without
     branches, which the compiler vectorises. A single loop would take twice as long.

@@ -28,7 +28,8 @@ from hyplearn.types import Array
 # If the smallest eigenvalue of the scaled matrix M in refutation() is at most this fraction of the largest, it may be a
 # rounding error, and M may be singular.
 SINGULAR = 1e-12
-# A sum of rows counts as zero if changing each coefficient by at most this fraction makes the sum exactly zero.
+# A weighted sum of rows counts as zero if it can be made exactly zero by changing each coefficient by at most this
+# fraction.
 CHANGE = 0.5
 # Number of passes that refutation() takes.
 REFUTATION_PASSES = 2
@@ -38,7 +39,8 @@ def proven(source: RowSource, solution: Solution, loss: str, tol: float) -> Solu
     """Return the solution with a gap that allows for rounding errors, and with the status that this gap justifies.
 
     The status is "optimal" only if the gap plus the bound on its rounding error is at most ``tol``. The certificate is
-    recomputed, unless the bound in the given solution is small enough or the solution does not contain all positive α.
+    recomputed, except in two cases: the bound in the given solution is already small enough, or some of the positive α
+    are missing from the solution.
     """
     settled = solution.status == "optimal" and solution.gap + solution.rounding <= tol
     if settled or len(solution.support) < solution.n_support:
@@ -75,10 +77,10 @@ def strict_gap(proof: Proof, hard: bool) -> tuple[float, float]:
 
 
 def squared_rounding(solution: Solution, longest: float, costs: Costs, n: int) -> float:
-    r"""Return a bound on the rounding error of the gap for the squared hinge loss, from the norm of the longest row.
+    r"""Return a bound on the rounding error of the gap for the squared hinge loss.
 
-    As :math:`\alpha_i = 2 C_i s_i` with the slack :math:`s_i`, an error e of the slack causes an error :math:`2 C_i e`
-    of :math:`\alpha_i`.
+    ``longest`` is the norm of the longest row, and ``n`` is the number of rows. Since :math:`\alpha_i = 2 C_i s_i`,
+    where :math:`s_i` is the slack, an error e in the slack causes an error :math:`2 C_i e` in :math:`\alpha_i`.
     """
     length, n_columns = float(np.linalg.norm(solution.w)), len(solution.w)
     error = (ROW_ERROR + np.sqrt(n_columns)) * EPSILON * (longest * length + 1)
@@ -92,7 +94,10 @@ def squared_rounding(solution: Solution, longest: float, costs: Costs, n: int) -
 
 
 def hard_rounding(solution: Solution, longest: float, n: int) -> float:
-    """Return a bound on the rounding error of the gap for a hard margin, from the norm of the longest row."""
+    """Return a bound on the rounding error of the gap for a hard margin.
+
+    ``longest`` is the norm of the longest row, and ``n`` is the number of rows.
+    """
     length, total = float(np.linalg.norm(solution.w)), solution.total
     error = (ROW_ERROR + np.sqrt(len(solution.w))) * EPSILON * (longest * length + 1)
     if not np.isfinite(solution.primal) or error > ROUNDING:
@@ -129,14 +134,14 @@ class Combination(NamedTuple):
 
 
 def refutation(source: RowSource, support: Array, alpha: Array) -> tuple[Array, Array] | None:
-    r"""Prove that no w has only positive margins: find rows and α > 0 with :math:`\sum \alpha_i u_i = 0`.
+    r"""Prove that no w gives every row a positive margin: find rows and α > 0 with :math:`\sum \alpha_i u_i = 0`.
 
     Because of rounding errors, the sum :math:`v = \sum \alpha_i u_i` is not exactly zero. However, if
     :math:`M = \sum \alpha_i^2 u_i u_i^T` has full rank (apart from columns of zeros), then the sum with the
     coefficients :math:`\alpha_i (1 - \alpha_i \langle u_i, M^{-1} v \rangle)` is exactly zero, and these coefficients
     are positive if :math:`v^T M^{-1} v < 1`. If both conditions are clearly satisfied, they also hold in exact
-    arithmetic. Otherwise the proof can be a row of zeros, or two exactly opposite rows. Returns the positions of the
-    rows and their α, or None if no proof is found.
+    arithmetic. Otherwise, a row of zeros or two exactly opposite rows can serve as the proof. Returns the positions of
+    the rows and their α, or None if no proof is found.
     """
     if not len(support):
         return None

@@ -33,21 +33,21 @@ from hyplearn.solvers.svm.interior_point import STRIP
 from hyplearn.types import Array
 
 # With at least MANY_COLUMNS columns and costs of at most MODERATE_COST, smoothing is faster than sampling. With higher
-# costs, few rows lie within the width of the smoothed loss, and sampling is faster.
+# costs, few rows have a slack between 0 and the width δ of the smoothed loss, and sampling is faster.
 MANY_COLUMNS, MODERATE_COST = 200, 3.0
-# Initial width of the smoothed loss. It is FIRST_WIDTH if the starting point is w = 0, where all rows lie within the
-# width, and NEXT_WIDTH if the starting point is the solution for a sample.
+# Initial width δ of the smoothed loss. It is FIRST_WIDTH if the starting point is w = 0, where every row has the slack
+# 1, which is between 0 and δ. It is NEXT_WIDTH if the starting point is the solution for a sample.
 FIRST_WIDTH, NEXT_WIDTH = 2.0, 0.5
-# The width of the smoothed loss is multiplied by NARROWER once ½‖w - v‖² is at most SETTLED times the sum of the rows'
-# terms in P - D.
+# The duality gap P - D is ½‖w - v‖² plus a sum over the rows (see the formula above). Once ½‖w - v‖² is at most SETTLED
+# times this sum, the width of the smoothed loss is multiplied by NARROWER.
 NARROWER, SETTLED = 0.5, 2.0
-# Maximum number of rows per column from which the Hessian is computed. If more rows lie within the width (have a slack
-# between 0 and δ), only a part of them is used.
+# The Hessian is computed from at most this many rows per column. If more rows have a slack between 0 and δ, only some
+# of them are used.
 ROWS_PER_COLUMN = 6
 # The Hessian is computed in float32 if there are at least this many rows per column, which makes it well conditioned.
 SPANNING = 2
-# Number of rows per column in the sample whose solution is the starting point. No sample is drawn if it would contain
-# more than a fourth of the rows.
+# The starting point is the solution for a random sample with this many rows per column. No sample is drawn if it would
+# contain more than a quarter of the rows.
 SAMPLE_PER_COLUMN = 3
 # Relative gap below which working sets need fewer operations than further Newton steps.
 CLOSE = 0.04
@@ -57,7 +57,7 @@ ENOUGH, LENGTHS = 1e-4, np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 40)])
 
 
 class Point(NamedTuple):
-    """Sums of a pass over all rows at w, for a given width δ of the smoothed loss."""
+    """Sums over all rows at the weights w, computed in one pass for a given width δ of the smoothed loss."""
 
     w: Array
     width: float
@@ -67,7 +67,7 @@ class Point(NamedTuple):
     v: Array  # Σ α u
     v_within: Array  # Σ α u over the rows with a slack s between 0 and δ
     n_within: int
-    rows: Array  # rows with a slack s between 0 and δ, or a part of these rows
+    rows: Array  # rows with a slack s between 0 and δ, or a subset of these rows
     costs: Array  # costs C of ``rows``
 
     @property
@@ -82,7 +82,7 @@ class Point(NamedTuple):
 
     @property
     def apart(self) -> float:
-        """Half the squared gradient norm of the smoothed objective, ``½‖w - v‖²``, which is a part of P - D."""
+        """First term of P - D, ``½‖w - v‖²``, which is half the squared gradient norm of the smoothed objective."""
         return float(0.5 * np.sum((self.w - self.v) ** 2))
 
     @property
@@ -92,7 +92,10 @@ class Point(NamedTuple):
 
 
 def smoothing_pays(source: RowSource) -> bool:
-    """Return whether smoothing is faster than sampling: with many columns, moderate costs, and rows in memory."""
+    """Return whether smoothing is faster than sampling.
+
+    This is the case if there are many columns, the costs are moderate, and the rows are in memory.
+    """
     in_memory = source.most_kept == np.inf
     return in_memory and source.shape[1] >= MANY_COLUMNS and source.cost_range.highest <= MODERATE_COST
 
@@ -102,7 +105,8 @@ def solve_smoothed(
 ) -> tuple[Array, int, int]:
     """Compute a starting point w close to the solution for the hinge loss.
 
-    Return w, the number of rows within the final width of the smoothed loss, and the number of passes.
+    Return w, the number of rows with a slack between 0 and the final width of the smoothed loss, and the number of
+    passes.
     """
     n, d = source.shape
     w, width, n_passes = np.zeros(d), FIRST_WIDTH, 0
@@ -151,7 +155,10 @@ class Descent:
         return found if found.objective < point.objective else None
 
     def point(self, w: Array, width: float, n_within: int) -> Point:
-        """Compute the sums at w in one pass; ``n_within`` is an estimate of the number of rows within the width."""
+        """Compute the sums at w in one pass.
+
+        ``n_within`` is an estimate of the number of rows with a slack between 0 and ``width``.
+        """
         stride = max(1, -(-n_within // (ROWS_PER_COLUMN * len(w))))
         self.n_passes += 1
         return Point(w, width, *self.source.fold(_point_block, _merged, w, width, stride))
@@ -159,7 +166,8 @@ class Descent:
     def _step(self, point: Point, width: float) -> Array | None:
         """Return a Newton step for the given width, or None if rounding prevents it.
 
-        The rows that lie within the width of ``point`` are assumed to lie within the given width after the step.
+        The rows whose slack is between 0 and ``point.width`` before the step are assumed to be those whose slack is
+        between 0 and ``width`` after the step.
         """
         gradient = point.w - point.v - (point.width / width - 1) * point.v_within
         scale = point.n_within / max(1, len(point.rows)) / width
@@ -195,7 +203,10 @@ def _outer(rows: Array) -> Array:
 
 
 def _point_block(block: Rows, w: Array, width: float, stride: int) -> tuple[Any, ...]:
-    """Return a block's contribution to a :class:`Point`, with every ``stride``-th of the rows within the width."""
+    """Return a block's contribution to a :class:`Point`.
+
+    The contribution includes every ``stride``-th of the rows with a slack between 0 and ``width``.
+    """
     slack = 1 - block @ w
     alpha = block.costs * np.clip(slack / width, 0.0, 1.0)
     inside, positive = (alpha > 0) & (slack < width), np.maximum(slack, 0)

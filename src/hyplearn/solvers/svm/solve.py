@@ -54,10 +54,11 @@ def solve_svm(
 
     Infinite costs give the hard margin; they must not be mixed with finite positive costs. ``start`` is the initial
     normal vector; by default it is zero if there are few rows, and otherwise computed from an easier problem, for
-    example from samples drawn with the seed ``seed``. At most ``max_iter`` working sets are solved or Newton steps are
-    made; ``report`` is called after each. The result does not depend on the number of threads. With ``judge=False``,
-    rounding errors are not taken into account in the status. With ``rising=False``, a soft-margin problem whose
-    solution is limited by rounding is not solved again with a rising cap on the costs.
+    example from samples drawn with the seed ``seed``. ``max_iter`` is the maximum number of iterations, each of which
+    solves one working set or takes one Newton step; ``report`` is called after each iteration. The result does not
+    depend on the number of threads. With ``judge=False``, rounding errors are not taken into account in the status.
+    With ``rising=False``, a soft-margin problem whose solution is limited by rounding is not solved again with a cap on
+    the costs that is raised step by step.
 
     Examples
     --------
@@ -95,7 +96,7 @@ def solve_svm(
 
 
 def _may_rise(source: RowSource, solution: Solution, loss: Loss) -> bool:
-    """Return whether the solution is limited by rounding and may improve with a rising cap on the costs.
+    """Return whether rounding limits the solution, so that raising a cap on the costs step by step may improve it.
 
     This is possible only for the hinge loss and for problems with at least as many rows as columns.
     """
@@ -106,8 +107,8 @@ def _may_rise(source: RowSource, solution: Solution, loss: Loss) -> bool:
 def _solve_again(source: RowSource, solution: Solution, loss: Loss, tol: float) -> Solution:
     """Try to improve a solution with the status "stalled" or "infeasible".
 
-    For a hard margin, first try to prove that no w satisfies it. Without such a proof, and for a soft margin, solve
-    small problems again with :func:`solve_uneven`.
+    For a hard margin, first try to prove that no w satisfies the constraints. If there is no such proof, or if the
+    margin is soft, solve small problems again with :func:`solve_uneven`.
     """
     hard = source.cost_range.highest == np.inf
     if hard:
@@ -136,7 +137,7 @@ def _solve_again(source: RowSource, solution: Solution, loss: Loss, tol: float) 
 
 
 def _refuted(source: RowSource, solution: Solution) -> Solution:
-    """Return the solution with the status "infeasible" if α proves that no w satisfies the hard margin.
+    """Return the solution with the status "infeasible" if α proves that no w satisfies the hard-margin constraints.
 
     Otherwise, the status is "stalled".
     """

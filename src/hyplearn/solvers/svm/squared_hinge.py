@@ -205,7 +205,7 @@ class Descent(ABC):
         self.n_iter += 1
         try:
             step = self._newton_step(gradient, part, shortest)
-        except np.linalg.LinAlgError:  # rows are so long that the identity in the Hessian of P is lost in rounding
+        except np.linalg.LinAlgError:  # row norms are so large that rounding hides the identity in the Hessian of P
             return None
         following, slope = self._at(point.w + step), float(gradient @ step)
         # Accept the step if the predicted decrease is so small that rounding may hide it: a search for a shorter step
@@ -232,8 +232,8 @@ class DirectDescent(Descent):
 class ConjugateDescent(Descent):
     """Newton's method with conjugate gradients, for rows in memory with many columns."""
 
-    # Cholesky factor of the preconditioner, and the point at which the preconditioner is the exact Hessian. Instead of
-    # the point, None is stored if the preconditioner was computed from only a part of the active rows.
+    # Cholesky factor of the preconditioner, and the point at which the preconditioner is the exact Hessian, or None if
+    # the preconditioner was computed from only some of the active rows.
     factor: Any = None
     made_at: Point | None = None
 
@@ -262,7 +262,7 @@ class ConjugateDescent(Descent):
         return step, products
 
     def _precondition(self) -> None:
-        """Factorise the Hessian at the current point, computed from its active rows or from a part of them."""
+        """Factorise the Hessian at the current point, computed from all or some of its active rows."""
         active, d = self.point.second, len(self.point.w)
         stride = max(1, -(-len(active) // (ROWS_PER_COLUMN * d)))
         (rows,) = self.source.fold(_scaled_block, columns_joined, active[::stride])

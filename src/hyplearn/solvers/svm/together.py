@@ -51,7 +51,7 @@ class Problems:
     sets: Array  # index of each problem's set of rows, of shape (B,), in ascending order
     codes: Array  # class of each row, of shape (n,)
     positives: Array  # positive class of each problem, of shape (B,)
-    costs: Array  # costs of the rows, of shape (n, F), where F is 1, the number of folds or the number of problems
+    costs: Array  # costs of the rows, of shape (n, F); F is 1, or the number of folds, or the number of problems
     columns: Array  # index of each problem's column in ``costs``, of shape (B,)
     kept_numbers: int = KEPT_NUMBERS  # maximum number of products of columns that are kept
 
@@ -95,12 +95,12 @@ class Problems:
 
     @cached_property
     def products(self) -> Array | None:
-        """Products of all pairs of columns of every set of rows, or None if there are too many products to keep."""
+        """Products of all pairs of columns of each set of rows; None if there are too many products to keep."""
         few = _has_few_pairs(self.rows) and self.rows.size * (self.rows.shape[2] + 1) // 2 <= self.kept_numbers
         return column_products(self.rows) if few else None
 
     def products_of(self, sets: slice) -> Array | None:
-        """Return the products of all pairs of columns of the given row sets, or None if there are too many pairs."""
+        """Return the products of all pairs of columns of each of the given row sets; None for too many columns."""
         if self.products is not None:
             return self.products[sets]
         return column_products(self.rows[sets]) if _has_few_pairs(self.rows) else None
@@ -201,8 +201,9 @@ def _places(m: int) -> Array:
 class _Group:
     """Group of problems whose Newton steps are computed together.
 
-    A solved problem takes at most one more step. Arrays have one row per problem: the labels y (``signs``), the doubled
-    costs 2C (``doubled``), and the slacks ``max(0, 1 - y ⟨x, w⟩)``.
+    A problem that reaches the tolerance takes at most one more step, and is left out of the steps after that. Arrays
+    have one row per problem: the labels y (``signs``), the doubled costs 2C (``doubled``), and the slacks
+    ``max(0, 1 - y ⟨x, w⟩)``.
     """
 
     def __init__(self, problems: Problems, cut: slice, doubled: Array, W: Array) -> None:
@@ -249,7 +250,7 @@ class _Group:
         slacks = _times(W, sets, _transposed(self.rows))
         slacks *= signs
         np.subtract(1.0, slacks, out=slacks)
-        np.clip(slacks, 0.0, np.inf, out=slacks)  # three times as fast as np.maximum with a number
+        np.clip(slacks, 0.0, np.inf, out=slacks)  # three times as fast as np.maximum with a scalar
         alpha = doubled * slacks
         primal = 0.5 * (np.einsum("bm,bm->b", W, W) + np.einsum("bi,bi->b", alpha, slacks))
         alpha *= signs

@@ -82,9 +82,9 @@ def solve_uneven(rows: Rows, loss: str, tol: float) -> Candidate:
 
 
 def _solve_in_reach(U: Array, C: Array, lengths: Array, norm: float, cap: float, tol: float) -> tuple[Array, Array]:
-    """Solve the problem with shortened rows and capped costs; return w and α of the given problem.
+    """Solve the problem with shortened rows and capped costs; convert its w and α to those of the original problem.
 
-    The problem is scaled by ``norm``, an estimate of ‖w‖, so that the norm of its solution is about 1.
+    The problem is also scaled by ``norm``, an estimate of ‖w‖, so that the norm of its solution is about 1.
     """
     shorter = np.minimum(1.0, REACH / (lengths * norm))
     costs = np.minimum(C / shorter / norm**2, cap / (lengths * shorter * norm))
@@ -95,7 +95,7 @@ def _solve_in_reach(U: Array, C: Array, lengths: Array, norm: float, cap: float,
 def _judged(U: Array, C: Array, w: Array, alpha: Array, loss: str) -> list[Candidate]:
     """Return three candidates: one with w itself, and two with w scaled up.
 
-    The scaling moves rows on the margin above it, despite the rounding errors of their margins.
+    If ``⟨u, w⟩`` is 1 up to rounding errors for a row u, scaling w up makes it clearly larger than 1.
     """
     length = float(np.linalg.norm(w))
     margins, lengths = U @ w, np.linalg.norm(U, axis=1)
