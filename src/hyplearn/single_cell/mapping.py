@@ -239,8 +239,8 @@ def _warn_of_noise(found: Features) -> None:
         warnings.warn(
             f"The principal components of the atlas explain {found.share:.0%} of the variation of the query's genes, "
             f"but {found.by_chance:.0%} would be expected even if the genes varied independently. The positions of the "
-            "new cells therefore say little about them.\nCheck the normalisation, the gene names and the quality of the "
-            "query.",
+            "new cells therefore say little about them.\nCheck the normalisation, the gene names and the quality of "
+            "the query.",
             UserWarning,
             stacklevel=3,
         )

@@ -53,8 +53,8 @@ def warn_of_never_predicted(quality: dict[str, Any], classes: Array, labels: Arr
     if never:
         named = ", ".join(f"{label!r} ({np.sum(labels == label)} cells)" for label in never[:5])
         warnings.warn(
-            f"{len(never)} of {len(classes)} classes {'is' if len(never) == 1 else 'are'} never predicted, not even for "
-            f"the training cells: {named}"
+            f"{len(never)} of {len(classes)} classes {'is' if len(never) == 1 else 'are'} never predicted, not even "
+            f"for the training cells: {named}"
             f'{", ..." if len(never) > 5 else ""}.\nMore dimensions (n_components), model="svc" or another embedding '
             "may separate them; pass coverage= to get, for each cell, the set of classes that it may belong to.",
             UserWarning,
