@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 # The unpacked size of a compressed file is limited to LARGEST_UNPACKED bytes or MOST_TIMES times the packed size,
 # whichever is larger. Files of points are far below this limit, because points usually compress to half their size.
-# Files that are made to exhaust the memory exceed the limit; a file of zeros, for example, compresses a thousandfold.
+# Files that are crafted to exhaust the memory exceed it; a file of zeros, for example, compresses a thousandfold.
 LARGEST_UNPACKED = 2**30
 MOST_TIMES = 100
 # Advice that NO_DAMAGE gives for more than one error.
@@ -111,7 +111,7 @@ class Watched(ABC):
             )
         raise OSError(
             f"{self.path} was changed while it was being read, so the result was discarded.\n"
-            f"Try again when no other process writes to the {self.kind}."
+            f"Try again when no other process is writing to the {self.kind}."
         )
 
 

@@ -315,7 +315,7 @@ def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
     """Return the distinct warning messages, except warnings for developers, such as deprecations in libraries.
 
     If several messages differ only in numbers or in the text after the first colon, only the first of these messages is
-    returned, together with the number of the others.
+    returned, together with the number of remaining messages.
     """
     from hyplearn.data.points import counted
 

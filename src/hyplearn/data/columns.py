@@ -192,6 +192,6 @@ def the_only(names: Sequence[str], kind: str, role: str, path: Path, present: Se
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
-    """Return a string with the first ``most`` names and the number of the other names, for a message."""
+    """Format names for a message: the first ``most`` names and, if there are more, the number of remaining names."""
     more = "" if len(names) <= most else f" and {len(names) - most} more"
     return ", ".join(repr(name) for name in names[:most]) + more

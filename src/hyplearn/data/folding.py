@@ -102,12 +102,15 @@ def summed(parts: Sequence[Any]) -> Any:
 
 @in_any_order
 def columns_summed(parts: Sequence[Any]) -> tuple[Any, ...]:
-    """Add the arrays or numbers at the same position of all tuples."""
+    """For each position in the tuples, add the arrays or numbers at this position."""
     return tuple(summed(column) for column in zip(*parts, strict=True))
 
 
 def columns_joined(parts: Sequence[Any]) -> tuple[Array, ...]:
-    """Concatenate the arrays at the same position of all tuples; the arrays of a single tuple are not copied."""
+    """For each position in the tuples, concatenate the arrays at this position.
+
+    The arrays of a single tuple are not copied.
+    """
     return tuple(joined(column) for column in zip(*parts, strict=True))
 
 

@@ -244,7 +244,7 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
 
     If f is negative at the centre, the same holds for -f. The zero set lies entirely on one side of the hyperplane; if
     b = 0, it is the hyperplane. The normal w points in the direction in which f increases at p, and its length is the
-    slope of f at p. The result is None if f has no zeros in float64, or only one.
+    slope of f at p. The result is None if f has at most one zero, or if float64 cannot represent the nearest zero.
     """
     length = float(np.linalg.norm(u[1:]))
     axis = u[1:] / length if length > 0 else np.eye(len(centre))[0]

@@ -9,8 +9,9 @@ fold f. Then the p-value is
 
 and the prediction set contains all classes with :math:`p_k(x) > \alpha = 1 - \text{coverage}`. The sums
 are over the rows of class k, but classes with few rows share their rows (:func:`calibration_groups`), and if
-``by_class`` of the classifier is False, all classes share their rows. P-values based on distances are fully conformal
-(:func:`distance_p_values`): no rows are held out, and the true coverage is at least the requested coverage.
+``by_class`` of the classifier is False, all classes share their rows. P-values based on distances are those of full
+conformal prediction (:func:`distance_p_values`): no rows are held out, and the true coverage is at least the requested
+coverage.
 
 References
 ----------

@@ -332,7 +332,8 @@ class Decision:
         """Return the geodesic hyperplane tangent to the boundary between a and b at its point nearest to the centre.
 
         Here a and b are class codes. The link must be "sphere", or "cone" without intercepts. If :attr:`is_pairwise` is
-        True, the hyperplane is the boundary itself. The result is None if no point of the boundary exists in float64.
+        True, the hyperplane is the boundary itself. The result is None if there is no boundary between a and b, or if
+        float64 cannot represent any of its points.
         """
         u, level = self._class_weights(a) - self._class_weights(b), self._class_level(a) - self._class_level(b)
         return touching_hyperplane(u, level, self.points[0], c=self.c)

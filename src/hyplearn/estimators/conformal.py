@@ -93,8 +93,9 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         The class labels, sorted.
     scores_ : ndarray of shape (n_samples,)
-        Score of each training row for its own class, from the model that was fitted without the fold of this row or,
-        for ``conformity="distance"``, from the distances to other rows of the class. A low score means a good fit.
+        Nonconformity score of each training row for its own class: the lower the score, the better the row fits the
+        class. The score is computed with the model that was fitted without the fold of this row or, for
+        ``conformity="distance"``, from the distances to other rows of the class.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -104,10 +105,10 @@ class ConformalClassifier(MetaEstimatorMixin, AccuracyMixin, BaseEstimator):
     -----
     The guarantee holds for rows that are exchangeable with the training rows. With :math:`\alpha = 1 -` coverage:
 
-    - With ``conformity="distance"`` the sets are fully conformal: their coverage is at least :math:`1 - \alpha` and
-      exceeds it by at most :math:`1 / (n + 1)` if no distances are equal, where n is the number of rows of the class
-      (of all rows with ``by_class=False``).
-    - With ``conformity="probability"`` they are cross-conformal (Vovk, 2015). The proven coverage is
+    - ``conformity="distance"`` is full conformal prediction: the coverage is at least :math:`1 - \alpha` and, if no
+      distances are equal, exceeds it by at most :math:`1 / (n + 1)`, where n is the number of rows of the class (of all
+      rows with ``by_class=False``).
+    - ``conformity="probability"`` is cross-conformal prediction (Vovk, 2015). The proven coverage is
       :math:`1 - 2 \alpha - 2 (1 - 1/K) / (n/K + 1)` with K folds and the same n
       (:func:`hyplearn.decision.conformal.proved_coverage`); the measured coverage is :math:`1 - \alpha` or slightly
       more.

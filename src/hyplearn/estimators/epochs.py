@@ -81,7 +81,7 @@ class Extremes(NamedTuple):
 
 
 class KeptEpochs:
-    """Epochs over the rows of one problem in memory, in order or shuffled."""
+    """Epochs over the rows of a single problem, which are held in memory and visited in order or shuffled."""
 
     def __init__(self, rows: ProblemRows, rng: np.random.Generator | None) -> None:
         self.rows, self.rng, self.n_rows = rows, rng, len(rows.y)
@@ -236,11 +236,12 @@ class Halves:
         self.since = min(self.since, mistakes)
 
     def is_over(self, errors: float) -> bool:
-        """Return whether training should stop; all passes so far then become the first half for the next call.
+        """Return whether training should stop.
 
-        The second half consists of the passes since the previous call. ``errors`` is the total sample weight of the
-        training rows that are misclassified now. Training should stop if neither this weight nor the smallest number of
-        mistakes in a pass has decreased by at least the fraction ``BETTER`` from the first half to the second.
+        The passes since the previous call are compared with all passes before that call. ``errors`` is the total sample
+        weight of the training rows that are misclassified now; it is compared with the smallest such weight in previous
+        calls. Training should stop if neither this weight nor the smallest number of mistakes in a pass has decreased
+        by at least the fraction ``BETTER``.
         """
         over = self.since > (1 - BETTER) * self.before and errors > (1 - BETTER) * self.errors
         self.before, self.since, self.errors = min(self.before, self.since), np.inf, min(self.errors, errors)

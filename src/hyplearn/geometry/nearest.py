@@ -150,7 +150,8 @@ def least_keys(tree: NearestTree, Q: Array, k: int) -> tuple[Array, Array]:
 def _search(Q, tree, keys, places):  # type: ignore[no-untyped-def]
     """Write the k smallest keys of each query to ``keys``, and the positions of their points to ``places``.
 
-    The tree is searched depth-first. Nearer boxes are visited first, and boxes without small keys are skipped.
+    The tree is searched depth-first, nearer boxes first. Boxes that cannot contain one of the k smallest keys
+    are skipped.
     """
     X, gaps, rows, bounds, lower, upper, widest = tree
     waiting, least = np.empty(DEEPEST, dtype=np.int64), np.empty(DEEPEST)

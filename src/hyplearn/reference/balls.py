@@ -65,10 +65,12 @@ WELL_SCALED = (0.1, 10.0)
 
 
 class Contact(NamedTuple):
-    """Result of :func:`touching_balls`: a hyperplane or a common point of both hulls, and bounds on the margin."""
+    """Result of :func:`touching_balls`: a hyperplane, or a point in the hulls of both classes; and margin bounds."""
 
     w: Array | None  # unit normal; None if no hyperplane separates the rows
-    p: Array  # point at which the hulls of the balls touch; if w is None, a common point of the hulls of both classes
+    # Point at which the hull of the balls around the rows of one class touches the hull of the balls around the rows of
+    # the other class. If w is None, it is a point that lies in the hulls of the rows of both classes.
+    p: Array
     active: Array  # positions of the rows that determine the contact, those with positive multipliers
     weights: Array  # weights of the active rows; they sum to 1
     points: Array  # for each active row, the point of its ball nearest to the hyperplane; the row itself if w is None
@@ -242,7 +244,7 @@ def _within(X: Array, feet: Array, radius: float, c: float) -> Array:
 
 
 def _scaled_back(total: Array, least: float, p: Array, c: float) -> tuple[Array, Array]:
-    """Scale a weighted sum of hyperboloid coordinates about p onto the hyperboloid.
+    """Scale ``total``, a weighted sum of points in hyperboloid coordinates about p, so that it lies on the hyperboloid.
 
     Return two points: the resulting point of the ball, and, in units of 1/√c, its image under the translation that
     takes p to the origin. ``least`` is the sum of the weights, which is a lower bound on the Minkowski length of the
@@ -319,8 +321,8 @@ def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: f
         return weights, np.inf
     radii = np.sqrt(c) * distance(points, X, c=c)
     radius = radii.max()
-    # Solve the inequality in the docstring for M, with the identity Σ λ_i sinh(M - r_i) = √(grown · shrunk) sinh(M -
-    # r). The mean radius r is called ``mean`` here.
+    # Solve the inequality in the docstring for M. Its left-hand side is √(grown · shrunk) sinh(M - r), where r is the
+    # mean radius. The variable ``radius`` is the largest radius, and ``mean`` is the mean radius r.
     grown, shrunk = weights @ np.exp(radii - radius), weights @ np.exp(radius - radii)
     mean = radius + np.log(grown / shrunk) / 2
     delta = np.arcsinh(abs(weights[second] @ np.sinh(mean - radii[second])) / (time * np.sqrt(1 - reach**2)))
@@ -348,10 +350,10 @@ def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
 
 
 def _sizes(X: Array, gaps: Array, p: Array, c: float) -> Array:
-    """Return the size of each row; the error bound of its features √c z at p is proportional to this size.
+    """Return a size for each row; bounds on the rounding errors of the row's features √c z are multiples of it.
 
-    The vector √c z (:mod:`hyplearn.tangent`) is a multiple of x - p minus a multiple of p. The size is the sum of the
-    norms of these two terms.
+    The vector √c z (z features at p, :mod:`hyplearn.tangent`) is a multiple of x - p minus a multiple of p. The size is
+    the sum of the norms of these two terms.
     """
     squares, gap_p = squared_distances(X, p), row_gaps(p[None], c)[0]
     sizes: Array = 2 * np.sqrt(c) / gaps * (np.sqrt(squares) + c / gap_p * np.linalg.norm(p) * squares)

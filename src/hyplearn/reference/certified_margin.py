@@ -218,10 +218,11 @@ def _cancel(z: Array, size: Array, weights: Array) -> bool:
 
 
 def _seen_from(X: Array, p: Array, c: float) -> tuple[Array, Array]:
-    """Return the features ``√c z`` of points x at p, and the size of each point.
+    """Return the features ``√c z`` of each point, and a size for each point.
 
-    The features are a multiple of x - p minus a multiple of p. The size is the sum of the norms of these two terms; the
-    bounds on rounding errors are proportional to it.
+    The vector z contains the z features (:mod:`hyplearn.tangent`) of a point x, with p as the reference point. The
+    vector √c z is a multiple of x - p minus a multiple of p, and the size is the sum of the norms of these two terms.
+    Bounds on the rounding errors of the features are multiples of the size.
     """
     s, norm_p = X - p, np.linalg.norm(p)
     square = np.sum(s**2, axis=1)

@@ -124,17 +124,20 @@ def nearest_zero(u: Array, Q: Array, weight: float, centre: Array, c: float) -> 
     r"""Return the point nearest to Q at which a linear functional u is 0.
 
     If this point is farther from Q than FARTHEST_SHIFT, the result is instead the point at the distance FARTHEST_SHIFT
-    from Q in the same direction. The functional is ``⟨u, X⟩``, where Q and X are hyperboloid coordinates about
-    ``centre``. All distances are in units of 1/√c. Q is a weighted sum of points, which is scaled back onto the
-    hyperboloid, and ``weight`` is the sum of the weights. By the reverse triangle inequality, the Minkowski length of Q
-    is at least ``weight``. If rounding errors far from the centre make the computed length smaller, ``weight`` is used
-    instead.
+    from Q in the same direction. The functional is ``⟨u, X⟩``, where X are hyperboloid coordinates about ``centre``.
+    All distances are in units of 1/√c.
 
-    Let e be the direction of Q from the centre, and ρ its distance. At Q, the functional has the value f and the
-    gradient g, whose components along and across e are
+    The argument Q is a weighted sum of points in these coordinates, and ``weight`` is the sum of the weights. This
+    function divides the sum by its Minkowski length, which gives a point of the hyperboloid. By the reverse triangle
+    inequality, the length is at least ``weight``. If rounding errors far from the centre make the computed length
+    smaller, ``weight`` is used instead.
 
-    .. math:: f = u_0 \cosh \rho + \langle u, e \rangle \sinh \rho, \qquad
-              g = \bigl(u_0 \sinh \rho + \langle u, e \rangle \cosh \rho,\; u - \langle u, e \rangle e\bigr)
+    Let e be the direction from the centre to the point Q, and ρ the distance. Let :math:`u = (u_0, u')`. At Q, the
+    functional has the value f and the gradient g; the two parts of g are its component along e and the part orthogonal
+    to e:
+
+    .. math:: f = u_0 \cosh \rho + \langle u', e \rangle \sinh \rho, \qquad
+              g = \bigl(u_0 \sinh \rho + \langle u', e \rangle \cosh \rho,\; u' - \langle u', e \rangle e\bigr)
 
     At distance t from Q in the direction of g, the value is :math:`f \cosh t + \|g\| \sinh t`, which is zero for
     :math:`\tanh t = -f / \|g\|`.

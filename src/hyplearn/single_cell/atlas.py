@@ -23,9 +23,9 @@ SAME_COMPONENTS = 1e-3
 SAME_SCALE = 3.0
 # Largest share of the atlas's genes that a query may lack.
 MOST_MISSING = 0.05
-# A query is assumed to be scaled on its own if the median over the genes of n m² / v is below ALONE, where n is the
-# number of cells, and m and v are the mean and the variance of a gene. For cells that were scaled with the means and
-# standard deviations of an atlas of the same tissue, the median is about 0.45.
+# A query is assumed to have been scaled separately from the atlas if the median over the genes of n m² / v is below
+# ALONE, where n is the number of cells, and m and v are the mean and the variance of a gene. For cells that were scaled
+# with the means and standard deviations of an atlas of the same tissue, the median is about 0.45.
 ALONE = 0.01
 
 
@@ -198,7 +198,7 @@ def _same_genes(query: Any, genes: Any, most_missing: float) -> tuple[Any, Array
 
 
 def _warn_if_scaled_alone(X: Array) -> None:
-    """Warn if the genes of a scaled query have means that are too close to 0, as after scaling the query on its own."""
+    """Warn if a scaled query has gene means so close to 0 that it was probably scaled separately from the atlas."""
     means, variances = X.mean(axis=0), X.var(axis=0)
     varies = variances > 0
     if len(X) > 2 and varies.any() and np.median(len(X) * means[varies] ** 2 / variances[varies]) < ALONE:

@@ -202,7 +202,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, 
         return self.fit(X, y).embedding_
 
     def transform(self, X: Any) -> Array:
-        """Map rows to points of the ball, in float64; with the head "euclidean", return the vectors v."""
+        """Map rows to points of the ball, in float64; with ``head="euclidean"``, return the encoder's vectors."""
         return self._points(self._outputs("features", self._validate(X)))
 
     def predict_proba(self, X: Any) -> Array:
@@ -216,7 +216,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AccuracyMixin, 
 
     @property
     def network_(self) -> Any:
-        """Fitted torch module; it maps rows to logits, and its method ``features`` returns the vectors v."""
+        """Fitted torch module; it maps rows to logits, and its method ``features`` returns the encoder's vectors."""
         check_is_fitted(self)
         _check_torch()
         from hyplearn.embedding.ball_net.network import load

@@ -48,16 +48,17 @@ class HyperbolicMDS(BaseEstimator):
     The spectral solution (hydra) is exact if the given distances are those of points in hyperbolic space with
     ``n_components`` dimensions and the curvature of the ball. For other distances, the stress
     :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2` is minimised with L-BFGS along geodesics. The iteration starts at the
-    spectral solution. In two or more dimensions, the minimum spanning tree is also embedded, as in
-    :class:`~hyplearn.embedding.TreeEmbedding`, and the iteration starts at this embedding if it has a smaller stress.
+    spectral solution or, in two or more dimensions, at an embedding of the minimum spanning tree of the distances (see
+    :class:`~hyplearn.embedding.TreeEmbedding`) if this embedding has a smaller stress.
 
     Parameters
     ----------
     n_components : int, default=2
         Dimension of the ball.
     curvature : float or "auto", default="auto"
-        Sectional curvature of the space. "auto" chooses the curvature with the smallest stress on at most 250 of the
-        points, or -1 if -1 is at least as good. Pass ``curvature_`` to classifiers of the embedded points.
+        Sectional curvature of the space. "auto" searches for the curvature with the smallest stress on a subset of
+        at most 250 points, and uses -1 unless another curvature has a smaller stress. Pass ``curvature_`` to
+        classifiers of the embedded points.
     loss : {"absolute", "relative"}, default="absolute"
         Errors whose squares are summed. Absolute errors are the differences between embedded and given distances;
         relative errors are these differences divided by the given distances, and preserve neighbourhoods better if the
@@ -204,9 +205,9 @@ class HyperbolicMDS(BaseEstimator):
 
 @dataclass(frozen=True)
 class Scaling:
-    """Solver of multidimensional scaling in the unit ball; its attributes are parameters of :class:`HyperbolicMDS`.
+    """Solver for multidimensional scaling in the unit ball.
 
-    ``relative`` is True for ``loss="relative"``.
+    ``relative`` is True for ``loss="relative"``; the other attributes are parameters of :class:`HyperbolicMDS`.
     """
 
     n_components: int

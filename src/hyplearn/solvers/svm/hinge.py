@@ -119,8 +119,8 @@ class Start(NamedTuple):
     """Starting point of the solver, and settings for its first scan and working set.
 
     ``w`` is the starting point, ``size`` the number of rows to gather for the first working set, and ``band`` the band
-    around the margin in which the first scan gathers rows. ``near`` is True if w is near the solution. ``n_passes``
-    includes passes that only draw a sample.
+    around the margin in which the first scan gathers rows. ``near`` is True if w is near the solution. ``n_passes`` is
+    the number of passes over all rows that have been made so far, including passes that only draw a sample.
     """
 
     w: Array

@@ -52,9 +52,10 @@ EVERYTHING = Band(np.inf, np.inf)
 
 @checkpointable
 class MarginScan(NamedTuple):
-    """Result of a pass over the rows u at w.
+    """Result of a scan, which is a pass over the rows u that computes ``⟨u, w⟩`` for a given w.
 
-    Rows with ``⟨u, w⟩ < 1`` that lie outside the band are called clamped. Rows with cost 0 are left out.
+    The scan gathers the rows in ``band``, a band around the margin ``⟨u, w⟩ = 1``. Rows with ``⟨u, w⟩ < 1`` outside
+    this band are called clamped. Rows with cost 0 are left out.
     """
 
     w: Array
