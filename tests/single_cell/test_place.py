@@ -284,9 +284,11 @@ def test_a_few_missing_genes_have_the_atlas_s_mean():
         hs.tl.place(atlas, few)
 
 
-def test_a_missing_value_of_the_query_is_reported_by_cell_and_gene(atlas):
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_a_missing_value_of_the_query_is_reported_by_cell_and_gene(atlas, form):
     query = cells(20, 1)
     query.X[3, 4] = np.nan
+    query.X = form(query.X)
     with pytest.raises(
         ValueError, match="contains 1 NaN or infinite values; the first is in cell 'c1_3', gene 'gene4'"
     ):

@@ -187,8 +187,8 @@ def _same_genes(query: Any, genes: Any, most_missing: float) -> tuple[Any, Array
             stacklevel=4,
         )
     X = whole_matrix(query)[:, places[places >= 0]]
-    bad = np.argwhere(~np.isfinite(X.toarray() if hasattr(X, "toarray") else X))
-    if len(bad):
+    if not np.all(np.isfinite(X.data if hasattr(X, "tocsr") else X)):
+        bad = np.argwhere(~np.isfinite(X.toarray() if hasattr(X, "toarray") else X))
         cell, gene = query.obs_names[bad[0, 0]], np.array(names)[places >= 0][bad[0, 1]]
         raise ValueError(
             f"The query's X contains {len(bad)} NaN or infinite values; the first is in cell {str(cell)!r}, gene "
