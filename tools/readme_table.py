@@ -26,7 +26,7 @@ CLASSIFIERS = {
     "Euclidean SVM": "Euclidean SVM",
     "Euclidean softmax, tuned": "Euclidean softmax, tuned",
     "RBF-SVM, tuned": "RBF-SVM, tuned",
-    "15 neighbours": "15 neighbours",
+    "15 neighbours": "15 hyperbolic neighbours",
     "random forest": "random forest",
     "PoincareSVC": "`PoincareSVC`",
     "PoincareLogisticRegression": "`PoincareLogisticRegression`",

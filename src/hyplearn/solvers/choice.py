@@ -189,7 +189,7 @@ def leave_one_out(rows: Array, codes: Array, weights: Array, solution: SoftmaxSo
     inverses = np.linalg.inv(np.eye(rows.shape[1]) + factor * _diagonal_blocks(solution))
     inverse = np.linalg.inv(np.eye(W.size) + solution.hessian) if solution.is_full and len(W) > 2 else None
     log_pi = np.empty(len(rows))
-    step = max(1, CHUNK_NUMBERS // (sum(W.shape) if inverse is None else len(W) * W.size))
+    step = max(1, CHUNK_NUMBERS // sum(W.shape))
     for start in range(0, len(rows), step):
         cut = slice(start, start + step)
         part, own = rows[cut], (np.arange(len(rows[cut])), codes[cut])
@@ -203,8 +203,10 @@ def leave_one_out(rows: Array, codes: Array, weights: Array, solution: SoftmaxSo
         residuals[own] -= 1
         changes = leverages * residuals / left
         if inverse is not None:
-            large = np.flatnonzero(np.max(np.abs(changes), axis=1) > EASY)
-            changes[large] = _joint_changes(part[large], costs[large], pi[large], residuals[large], inverse)
+            large, most = np.flatnonzero(np.max(np.abs(changes), axis=1) > EASY), CHUNK_NUMBERS // (len(W) * W.size)
+            for first in range(0, len(large), most):
+                some = large[first : first + most]
+                changes[some] = _joint_changes(part[some], costs[some], pi[some], residuals[some], inverse)
         log_pi[cut] = log_softmax(scores + changes, axis=1)[own]
     return log_pi
 
