@@ -128,7 +128,7 @@ reproduce: install ## the paper's tables and figures, small: ten minutes; into e
 reproduce-full: install ## the same in the paper's sizes: some hours; goes on where it was stopped
 	@for name in $(EXPERIMENTS) $(EMBEDDINGS); do echo "==> $$name"; $(BIN)/python experiments $$name --full || exit 1; done
 
-docs: install ## the manual, with every example run: docs/_build/html/index.html
+docs: install torch ## the manual, with every example run: docs/_build/html/index.html
 	@echo "==> sphinx: the manual, with every example run (a minute or two)"
 	@$(BIN)/python -m sphinx -E -a -W --keep-going -q docs docs/_build/html
 	@echo "Open docs/_build/html/index.html in a browser; it needs no network."
