@@ -36,7 +36,7 @@ def from_hyperboloid(X: Points, *, curvature: float = -1.0, time: str = "first")
     """Convert points of the hyperboloid to points of the unit ball.
 
     The hyperboloid consists of the points x with ``[x, x] = 1/curvature`` and a positive time-like coordinate, where
-    ``[x, x]`` is the Minkowski product of :mod:`hyplearn.geometry.models`.
+    ``[x, x]`` is the Minkowski product of ``hyplearn.geometry.models``.
 
     Parameters
     ----------

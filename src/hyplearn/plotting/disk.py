@@ -207,11 +207,11 @@ class HullDisplay(Display):
         return cls(points, [V_a, V_b], pairs)
 
     def reference(self, pair: str) -> Array:
-        """Return the midpoint p of one of the :attr:`pairs`; ``pair`` is its name, "vertices" or "points"."""
+        """Return the midpoint p of one of the ``pairs``; ``pair`` is its name, "vertices" or "points"."""
         return midpoint(*self.pairs[pair], c=absolute_curvature(self.points.curvature))
 
     def boundary(self, pair: str) -> Array:
-        """Return points, from rim to rim, along the bisector of one of the :attr:`pairs`; ``pair`` is its name."""
+        """Return points, from rim to rim, along the bisector of one of the ``pairs``; ``pair`` is its name."""
         c = absolute_curvature(self.points.curvature)
         return hypercycle(*bisector(*self.pairs[pair], c=c), c=c)
 
