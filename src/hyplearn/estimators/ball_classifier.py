@@ -114,8 +114,9 @@ class BallClassifier(AccuracyMixin, BaseEstimator):
 
         If the model has probabilities, the scores are log-odds: ``predict_proba`` is their sigmoid or softmax, mixed
         with equal probabilities if ``decision_.calibration.floor`` is positive. Otherwise the scores are not
-        calibrated: they are signed distances to the boundaries or, if :class:`~hyplearn.PoincareSVC` uses cone coordinates, the
-        arsinh of linear functions of these coordinates. The baselines in :mod:`hyplearn.paper` define their own scores.
+        calibrated: they are signed distances to the boundaries or, if :class:`~hyplearn.PoincareSVC` uses cone
+        coordinates, the arsinh of linear functions of these coordinates. The baselines in :mod:`hyplearn.paper` define
+        their own scores.
 
         Parameters
         ----------
