@@ -129,3 +129,12 @@ def test_very_few_cells_are_one_branch(n):
     few.obsm["X_poincare"] = 0.1 * np.arange(2.0 * n).reshape(n, 2)
     hs.tl.branches(few)
     assert list(few.obs["poincare_branch"]) == ["0"] * n
+
+
+def test_cells_that_are_not_connected_to_the_root_cause_a_warning():
+    parts = anndata.AnnData(np.ones((40, 2)))
+    parts.obsm["X_poincare"] = np.where(np.arange(40)[:, None] < 30, 0.3, -0.3) + 0.01 * np.arange(40)[:, None] / 40
+    with pytest.warns(UserWarning, match=r"10 of 40 cells are not connected to the root(.|\n)*Raise n_neighbors"):
+        hs.tl.pseudotime(parts, root=0, n_neighbors=3)
+    assert np.isinf(parts.obs["poincare_pseudotime_along"]).sum() == 10
+    assert np.isfinite(parts.obs["poincare_pseudotime"]).all()

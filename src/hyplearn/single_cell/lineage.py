@@ -139,6 +139,13 @@ def pseudotime(
     row = root_of(adata, X, root)
     straight = distance(X, X[row])
     along = dijkstra(_neighbour_graph(X, n_neighbors), directed=False, indices=row)
+    if lost := int(np.sum(np.isinf(along))):
+        warnings.warn(
+            f"{lost} of {len(X)} cells are not connected to the root by neighbouring cells, so their "
+            f"{key_added}_along is infinite.\nRaise n_neighbors, or use {key_added}, the distance along geodesics.",
+            UserWarning,
+            stacklevel=2,
+        )
     adata.obs[key_added] = straight
     adata.obs[f"{key_added}_along"] = along
     adata.uns[key_added] = {"root": row, "root_name": str(adata.obs_names[row]), "basis": basis}
