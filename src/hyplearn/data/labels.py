@@ -97,9 +97,9 @@ def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
     if (offsets := _offsets(y)) is not None:
         present = np.bincount(offsets) > 0
         return y.min() + np.flatnonzero(present).astype(y.dtype), (np.cumsum(present) - 1)[offsets]
-    ends = np.array([y.min(), y.max()]) if y.dtype.kind == "f" and len(y) else np.empty(0)
-    if len(ends) and ends[0] < ends[1] and np.all((y == ends[0]) | (y == ends[1])):
-        return ends, (y == ends[1]).astype(np.int64)
+    if (two := _two_values(y)) is not None:
+        ends, is_larger = two
+        return ends, is_larger.astype(np.int64)
     if y.dtype.kind != "O":
         classes, codes = np.unique(y, return_inverse=True)
         return classes, np.ravel(codes)
@@ -112,20 +112,30 @@ def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
 def class_sizes(y: Array, start: int = 0) -> tuple[Array, Array]:
     """Return the sorted distinct labels and the number of rows with each label.
 
-    Numeric labels with at most two distinct values, and integer labels in a small range, are counted directly, which is
+    Numeric labels with two distinct values, and integer labels in a small range, are counted directly, which is
     faster than encoding every label first.
     """
-    if y.dtype.kind in "iuf" and len(y):
-        ends = np.unique([y.min(), y.max()])
-        sizes = np.array([np.count_nonzero(y == end) for end in ends])
-        if sizes.sum() == len(y):
-            return ends.astype(y.dtype), sizes
+    if (two := _two_values(y)) is not None:
+        ends, is_larger = two
+        larger = np.count_nonzero(is_larger)
+        return ends, np.array([len(y) - larger, larger])
     if (offsets := _offsets(y)) is not None:
         sizes = np.bincount(offsets)
         present = np.flatnonzero(sizes)
         return y.min() + present.astype(y.dtype), sizes[present]
     classes, codes = distinct(y, start)
     return classes, np.bincount(codes, minlength=len(classes))
+
+
+def _two_values(y: Array) -> tuple[Array, Array] | None:
+    """Return both values of numeric labels and a mask of the larger one, or None if there are not exactly two."""
+    if y.dtype.kind not in "iuf" or not len(y):
+        return None
+    low, high = y.min(), y.max()
+    # The first rows are compared separately, because they usually suffice to find a third value.
+    if low == high or not all(np.all((part == low) | (part == high)) for part in (y[:FEW_VALUES], y)):
+        return None
+    return np.array([low, high]), y == high
 
 
 def _offsets(y: Array) -> Array | None:
