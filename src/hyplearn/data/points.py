@@ -5,7 +5,7 @@ import threading
 import zlib
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
@@ -122,10 +122,7 @@ class PointSource(ABC):
         block in the meantime.
         """
         if self.in_memory:
-            for rows, result in map_in_threads(with_length, self.blocks(first), threads, (function, *arguments)):
-                if self.on_block is not None:
-                    self.on_block(rows)
-                yield result
+            yield from self.map_blocks(self.blocks(first), function, arguments, threads)
             return
         with ThreadPoolExecutor(threads) as pool:
             pending: deque[tuple[int, Future[T]]] = deque()
@@ -140,6 +137,15 @@ class PointSource(ABC):
                     if self.on_block is not None:
                         self.on_block(rows)
                     yield result
+
+    def map_blocks(
+        self, blocks: Iterable[Any], function: Callable[..., T], arguments: Sequence[Any], threads: int
+    ) -> Iterator[T]:
+        """Yield ``function(block, *arguments)`` for each of the given blocks in memory, and report the rows of each."""
+        for rows, result in map_in_threads(_with_length, blocks, threads, (function, *arguments)):
+            if self.on_block is not None:
+                self.on_block(rows)
+            yield result
 
     def visits(self, function: Visitor[T], state: T, *, threads: int = 1, first: int = 0) -> Iterator[T]:
         """Compute ``state = function(block, state, threads)`` for each block, and yield each new state.
@@ -227,8 +233,7 @@ class PointSource(ABC):
         return join_blocks(blocks)
 
 
-def with_length(block: Any, function: Callable[..., T], *arguments: Any) -> tuple[int, T]:
-    """Return the number of rows in a block, and ``function(block, *arguments)``."""
+def _with_length(block: Any, function: Callable[..., T], *arguments: Any) -> tuple[int, T]:
     return len(block.X), function(block, *arguments)
 
 

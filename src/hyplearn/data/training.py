@@ -3,7 +3,7 @@
 For points in memory, these blocks are built once and kept; for other sources, they are built again in every pass.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
@@ -16,7 +16,7 @@ from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.class_counts import ClassCounts
 from hyplearn.data.folding import Merge, columns_joined, fold_parts, in_any_order, joined, map_in_threads
 from hyplearn.data.labels import object_codes
-from hyplearn.data.points import Block, Function, PointSource, on_pieces, with_length
+from hyplearn.data.points import Block, Function, PointSource, on_pieces
 from hyplearn.geometry.border import pull_inside
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.numerics import uniforms
@@ -144,13 +144,7 @@ class EncodedPoints:
         self.points.n_passes += 1
         if build is not None:
             function, arguments = on_pieces, (build, function, merge, arguments)
-        return fold_parts(self._map(function, arguments, threads), merge)
-
-    def _map(self, function: Function, arguments: Sequence[Any], threads: int) -> Iterator[Any]:
-        for rows, result in map_in_threads(with_length, self.blocks, threads, (function, *arguments)):
-            if self.points.on_block is not None:
-                self.points.on_block(rows)
-            yield result
+        return fold_parts(self.points.map_blocks(self.blocks, function, arguments, threads), merge)
 
 
 @dataclass(frozen=True)
@@ -223,7 +217,7 @@ class TrainingData:
         return list(map_in_threads(lambda pair: self.encoder(*pair), known, self.threads))
 
     @property
-    def encoded(self) -> "EncodedPoints":
+    def encoded_points(self) -> "EncodedPoints":
         """Labelled blocks of points in memory."""
         return EncodedPoints(self.points, self.blocks)
 
@@ -236,6 +230,8 @@ class TrainingData:
 
     def taken(self, index: Array) -> tuple[Array, Array]:
         """Return the points and the class indices of the rows at the given sorted positions."""
+        if not len(index):  # a pass over the data would find nothing
+            return np.empty((0, self.n_features)), np.empty(0, dtype=np.int64)
         return self.fold(_rows_at, columns_joined, index)
 
     def gathered(self) -> LabelledBlock:
@@ -287,7 +283,7 @@ def _columns(block: LabelledBlock) -> tuple[Array, Array, Array, Array]:
 
 def _subsample_block(block: LabelledBlock, sides: Array, strides: Array) -> tuple[Array, Array, Array, Array]:
     strides = strides[sides]
-    return _weighted(block.taken(subsample(block.start, block.codes, strides)), strides)
+    return _scale_weights(block.taken(subsample(block.start, block.codes, strides)), strides)
 
 
 def _encode_subsample(
@@ -299,11 +295,11 @@ def _encode_subsample(
     """
     assert block.y is not None
     y, strides = block.y, strides[sides]
-    drawn = _drawn(block.start, len(y), lambda positions: encoder.codes(y[positions]), strides)
-    return _weighted(encoder(block.taken(drawn)), strides)
+    drawn = _draw_positions(block.start, len(y), lambda positions: encoder.codes(y[positions]), strides)
+    return _scale_weights(encoder(block.taken(drawn)), strides)
 
 
-def _weighted(part: LabelledBlock, strides: Array) -> tuple[Array, Array, Array, Array]:
+def _scale_weights(part: LabelledBlock, strides: Array) -> tuple[Array, Array, Array, Array]:
     return part.X, part.codes, part.row_weights * strides[part.codes], part.gaps
 
 
@@ -325,10 +321,10 @@ def subsample(start: int, codes: Array, strides: Array) -> Array:
     drawn at random. The row at this position is kept if its class has the stride k. Other rows are not examined, so
     that a small subsample takes little time.
     """
-    return _drawn(start, len(codes), codes.__getitem__, strides)
+    return _draw_positions(start, len(codes), codes.__getitem__, strides)
 
 
-def _drawn(start: int, n_rows: int, codes_at: Callable[[Array], Array], strides: Array) -> Array:
+def _draw_positions(start: int, n_rows: int, codes_at: Callable[[Array], Array], strides: Array) -> Array:
     """Compute the result of :func:`subsample` for a block of ``n_rows`` rows that starts at position ``start``.
 
     The function ``codes_at`` returns the class indices of the rows at the given positions in the block.

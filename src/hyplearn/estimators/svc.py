@@ -525,8 +525,7 @@ class PoincareSVC(StreamClassifier):
         self.dual_gap_ = np.array([solution.gap for solution in solutions])
         kept = all(len(solution.support) == solution.n_support for solution in solutions)
         self.support_ = _union([solution.support if kept else np.empty(0) for solution in solutions])
-        empty = np.empty((0, data.n_features)), np.empty(0, dtype=np.int64)
-        self.support_vectors_, codes = data.taken(self.support_) if len(self.support_) else empty
+        self.support_vectors_, codes = data.taken(self.support_)
         self.dual_coef_ = np.zeros((len(solutions), len(self.support_)))
         for k, solution in enumerate(solutions if len(self.support_) else []):
             same = len(solution.support) == len(self.support_)

@@ -169,7 +169,7 @@ def stream_rows(
     """Return the rows of the training data, rebuilt in every pass; the cost of each row is C times its weight."""
     known = data.n_rows, n_columns, n_classes, threads, _known_costs(data, C)
     if data.in_memory:
-        return StreamedRows(data.encoded, build, *known, most_kept=np.inf)
+        return StreamedRows(data.encoded_points, build, *known, most_kept=np.inf)
     return StreamedRows(data.points, partial(build_encoded, encoder=data.encoder, build=build), *known)
 
 
