@@ -92,6 +92,11 @@ def _memory(field):
     return 1024 * int(line.split()[1])
 
 
+def without_folder(argument):
+    """Return an argument of the command line, without the folders of the machine if it is an absolute path."""
+    return Path(argument).name if Path(argument).is_absolute() else argument
+
+
 @contextmanager
 def results(name, **about):
     """Open the result file ``name``; gives ``record(table, case, **columns)``, which writes and prints a row.
@@ -103,7 +108,7 @@ def results(name, **about):
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),
         "commit": commit(Path(find_spec("hyplearn").origin).parent),
         "machine": machine(),
-        "arguments": sys.argv[1:],
+        "arguments": [without_folder(argument) for argument in sys.argv[1:]],
         **about,
         "rows": [],
     }

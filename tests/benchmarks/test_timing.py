@@ -50,6 +50,12 @@ def test_a_run_records_date_commit_machine_and_arguments(timing):
     assert {"cpu", "cores", "memory_gib", "os", "python", "numpy", "scipy", "numba", "blas"} <= set(run["machine"])
 
 
+def test_recorded_arguments_name_no_folder_of_the_machine(timing, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "argv", ["compare.py", "--base", str(tmp_path / "old"), "--cases", "svc*", "../older"])
+    measure(timing, a=1.0)
+    assert runs(timing)[0]["arguments"] == ["--base", "old", "--cases", "svc*", "../older"]
+
+
 def test_rows_that_are_not_measured_again_are_kept(timing):
     measure(timing, a=1.0, b=2.0)
     measure(timing, a=1.5)
