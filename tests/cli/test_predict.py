@@ -246,9 +246,9 @@ def test_advice_for_points_outside_names_only_options_of_the_command(run, comman
         "classify": (cells, "--label", "kind"),
         "embed": (points, "--method", "klein", "-o", "out.csv"),
     }
-    told = run(command, *arguments[command], code=1).stderr
-    assert "outside the open ball" in told
-    advice = re.sub("hyplearn fit --outside project or --curvature", "", told.splitlines()[1])
+    message = run(command, *arguments[command], code=1).stderr
+    assert "outside the open ball" in message
+    advice = re.sub("hyplearn fit --outside project or --curvature", "", message.splitlines()[1])
     offered = run(command, "--help").output
     assert all(option in offered for option in re.findall(r"--\w+", advice))
     assert "model=" not in advice

@@ -18,8 +18,8 @@ DEFAULT_KEY = "X_poincare"
 # Maximum difference between recomputed and stored principal components, relative to the largest component. Differences
 # arise because scanpy stores components in float32.
 SAME_COMPONENTS = 1e-3
-# Maximum ratio of the mean totals per cell of two data sets. If the ratio is larger, the data sets are assumed to be
-# normalised in different ways.
+# Maximum ratio of the mean total per cell in one data set to that in another. If the ratio is larger, the data sets are
+# assumed to be normalised in different ways.
 SAME_SCALE = 3.0
 # Largest share of the atlas's genes that a query may lack.
 MOST_MISSING = 0.05
@@ -186,15 +186,16 @@ def _same_genes(query: Any, genes: Any, most_missing: float) -> tuple[Any, Array
             UserWarning,
             stacklevel=4,
         )
-    X = whole_matrix(query)[:, places[places >= 0]]
+    present = places >= 0
+    X = whole_matrix(query)[:, places[present]]
     if not np.all(np.isfinite(X.data if hasattr(X, "tocsr") else X)):
         bad = np.argwhere(~np.isfinite(X.toarray() if hasattr(X, "toarray") else X))
-        cell, gene = query.obs_names[bad[0, 0]], np.array(names)[places >= 0][bad[0, 1]]
+        cell, gene = query.obs_names[bad[0, 0]], np.array(names)[present][bad[0, 1]]
         raise ValueError(
             f"The query's X contains {len(bad)} NaN or infinite values; the first is in cell {str(cell)!r}, gene "
             f"{str(gene)!r}.\nImpute these values, or remove the cells."
         )
-    return X, places >= 0
+    return X, present
 
 
 def _warn_if_scaled_alone(X: Array) -> None:

@@ -167,7 +167,7 @@ def model_bytes(model: Any) -> Array | None:
 
 
 def stored_model(adata: Any, key: str) -> Any:
-    """Return the classifier that :func:`hyplearn.single_cell.tl.classify` or ``transfer`` has fitted and stored.
+    """Return the classifier that was fitted and stored by :func:`hyplearn.single_cell.tl.classify` or ``transfer``.
 
     Parameters
     ----------

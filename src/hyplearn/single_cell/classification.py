@@ -100,11 +100,11 @@ def classify(
             Signed hyperbolic distances to the boundary between each class and all other classes (for two classes, to
             the boundary between them), if the classifier computes distances: "svc", "perceptron" and "second-order" do.
         ``obsm[f"{key}_scores"]``
-            Decision scores, if the classifier computes them but no distances.
+            Decision scores, if the classifier computes scores but not distances.
         ``obs[f"{key}_set"]``, ``obsm[f"{key}_sets"]``, ``obs[f"{key}_unknown"]``
             With ``coverage``: the types in the prediction set of a cell, as a string joined by " | " and as a boolean
             matrix with columns in the order of ``uns[key]["classes"]``, and whether the set is empty. The guarantee is
-            for new cells; the sets of training cells contain their label more often.
+            for new cells; the sets of training cells contain the true label more often than that.
         ``obs[f"{key}_answer"]``
             With ``hierarchy``: the root of the smallest subtree that contains the prediction set.
         ``uns[key]``
@@ -117,7 +117,7 @@ def classify(
             - ``training_accuracy``, the accuracy on the training cells;
             - ``training_predicted``, the number of training cells for which each class is predicted;
             - ``held_out``, the accuracy and the recall of each class in five-fold cross-validation;
-            - ``model``, the classifier for :func:`hyplearn.single_cell.stored_model`, if it is one of hyplearn.
+            - ``model``, the classifier for :func:`hyplearn.single_cell.stored_model`, if it is a hyplearn estimator.
         ``uns[f"{key}_colors"]``
             Colours of ``label_key``, if they are stored in ``uns``.
 
@@ -167,9 +167,9 @@ def transfer(
 ) -> Any:
     """Fit a classifier to the cells of a reference, and predict the labels of a query in the same ball.
 
-    If the query has no points and the ``uns`` of the reference contains its map, the query is first placed in the ball
-    of the reference with :func:`hyplearn.single_cell.tl.place`. If the points of the query do not come from the map of
-    the reference, an error is raised.
+    If the query has no points, and ``reference.uns`` contains the map of the reference, the query is first placed in
+    the ball of the reference with :func:`hyplearn.single_cell.tl.place`. If the query has points that were not computed
+    with this map, an error is raised.
 
     Parameters
     ----------

@@ -223,10 +223,10 @@ def _atlas_distance(model: PoincareMap, X: Array) -> Array:
     far = np.mean(distances > np.quantile(within, FAR) / unit)
     if far > MANY_FAR:
         warnings.warn(
-            f"{far:.0%} of the query's cells are far from the atlas: farther from its nearest cell than {FAR:.0%} of "
-            "the atlas's own cells are from their nearest neighbours.\nThey may have types that the atlas lacks, or "
-            "come from another batch. Check the column that ends in _atlas_distance, and pass coverage= to tl.transfer "
-            "to mark such cells as unknown.",
+            f"{far:.0%} of the query's cells are far from the atlas: their distance to its nearest cell exceeds the "
+            f"nearest-neighbour distances of {FAR:.0%} of the atlas's cells.\nThey may have types that the atlas "
+            "lacks, or come from another batch. Check the column that ends in _atlas_distance, and pass coverage= to "
+            "tl.transfer to mark such cells as unknown.",
             UserWarning,
             stacklevel=3,
         )

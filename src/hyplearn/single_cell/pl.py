@@ -37,8 +37,8 @@ PANEL, TITLE, SPACE = 3.3, 0.4, 0.15
 # tick.
 ENTRIES = 20
 _LEGEND = {"frameon": False, "fontsize": "small", "handletextpad": 0.2, "borderaxespad": 0.0, "alignment": "left"}
-# Suffixes of columns that tl.classify writes to obs. If there are prediction sets, unknown cells can be marked in plots
-# of these columns.
+# Suffixes of the columns that tl.classify writes to obs. In plots of these columns, the cells whose prediction set is
+# empty are marked as unknown.
 OF_SETS = ("", "_set", "_answer", "_probability")
 
 
@@ -234,13 +234,13 @@ def _panel(adata: Any, color: str | None, boundaries: bool | str, unknown: bool,
 
 
 def _classification(adata: Any, color: str | None) -> str | None:
-    """Return the key of the classification with prediction sets that wrote the column ``color``, or None."""
+    """Return the key of the classification of the column ``color``, or None if it has no prediction sets."""
     keys = [color.removesuffix(ending) for ending in OF_SETS if color is not None and color.endswith(ending)]
     return next((key for key in keys if f"{key}_sets" in adata.obsm), None)
 
 
 def _unknown(adata: Any, color: str | None) -> Array | None:
-    """Return a mask of the unknown cells, or None if no classification with prediction sets wrote the column."""
+    """Return a mask of the unknown cells, or None if the classification of the column has no prediction sets."""
     key = _classification(adata, color)
     return None if key is None else np.asarray(adata.obs[f"{key}_unknown"], dtype=bool)
 

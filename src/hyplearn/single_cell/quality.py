@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from hyplearn.data.columns import listed
 from hyplearn.decision.conformal import deal_in_turn
 from hyplearn.types import Array
 
@@ -24,7 +25,7 @@ def held_out_quality(estimator: Any, model: Any, X: Array, labels: Array) -> dic
     """
     classes, codes = np.unique(labels, return_inverse=True)
     counts = np.bincount(codes)
-    # If a class has only one cell, this cell is never held out, and has -1 instead of the number of a fold.
+    # The only cell of a class is never held out; its fold number is -1.
     dealt = np.where(counts[codes] > 1, deal_in_turn(codes, FOLDS), -1)
     predicted = model.predict(X)
     training = predicted == labels
@@ -67,11 +68,10 @@ def warn_of_single_cells(predicted: Any) -> None:
     sizes = predicted.value_counts()
     single = [label for label in predicted.categories if sizes[label] == 1]
     if single:
-        named = ", ".join(repr(label) for label in single[:5]) + (", ..." if len(single) > 5 else "")
         warnings.warn(
             f"{'A class is' if len(single) == 1 else f'{len(single)} classes are'} predicted for a single cell: "
-            f"{named}.\nscanpy.tl.rank_genes_groups needs at least two cells per group: pass groups= without "
-            f"{'this class' if len(single) == 1 else 'these classes'}.",
+            f"{listed(single, 5)}.\nscanpy.tl.rank_genes_groups needs at least two cells per group: pass groups= "
+            f"without {'this class' if len(single) == 1 else 'these classes'}.",
             UserWarning,
             stacklevel=4,
         )
